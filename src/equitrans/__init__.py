@@ -1,0 +1,1 @@
+"""String transduction with exact symmetry."""

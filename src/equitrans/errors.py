@@ -1,0 +1,52 @@
+"""The one exception tree; every member is the user's to act on, and says how.
+
+EquitransError
+├── DataError         a file or a sentence is not what it should be
+├── VocabularyError   a word is not known
+├── SymmetryError     classes or permutations do not fit together
+├── ConfigError       a setting has no such name or no such value
+└── RunError          a run directory cannot be made, read or continued
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class EquitransError(Exception):
+    """An error whose message says where, what was found, and what would be right."""
+
+
+class DataError(EquitransError):
+    """A file or a sentence is not what it should be."""
+
+
+class VocabularyError(EquitransError):
+    """A word is not known."""
+
+
+class SymmetryError(EquitransError):
+    """Classes or permutations do not fit together."""
+
+
+class ConfigError(EquitransError):
+    """A setting has no such name or no such value."""
+
+
+class RunError(EquitransError):
+    """A run directory cannot be made, read or continued."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name.
+
+    >>> "unknown word 'junp'" + nearest("junp", ["jump", "walk"])
+    "unknown word 'junp'; did you mean 'jump'?"
+    >>> "unknown split 'q'" + nearest("q", ["length", "simple"])
+    "unknown split 'q'; known: length, simple"
+    """
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    shown = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+    return f"; known: {shown}" if known else ""

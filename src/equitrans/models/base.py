@@ -1,0 +1,65 @@
+"""What every model promises; no model is made here."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from equitrans.batches import Batch
+from equitrans.decoding import Hypothesis, beam_search
+from equitrans.symmetry import Symmetry
+from equitrans.vocabulary import BOS, PAD
+
+
+class Model(nn.Module, ABC):
+    """A distribution p(y | x) that can be trained and asked for its best y.
+
+    ``symmetry`` holds its vocabularies, and the classes under which batches for it may share work.
+    """
+
+    symmetry: Symmetry
+
+    @abstractmethod
+    def loss(self, batch: Batch, *, step: int | None = None) -> Float[Tensor, " b"]:
+        """−log p(y | x) of each row; ``step`` counts the updates made, None after training."""
+
+    @abstractmethod
+    def predict(
+        self, source: Int[Tensor, "b n"], *, width: int, max_length: int, n_best: int = 1
+    ) -> list[list[Hypothesis]]:
+        """The best targets of each source, best first."""
+
+    @abstractmethod
+    def correct(self, batch: Batch) -> Bool[Tensor, " b"]:
+        """Whether greedy decoding of each row's source gives the row's target."""
+
+
+class Autoregressive(Model, ABC):
+    """A model that scores word by word, and is decoded by beam search."""
+
+    @abstractmethod
+    def start(self, source: Int[Tensor, "b n"]) -> Any:
+        """What is known before the first word: a NamedTuple of tensors, batch first."""
+
+    @abstractmethod
+    def step(self, state: Any, previous: Int[Tensor, " b"]) -> tuple[Float[Tensor, "b y"], Any]:
+        """log p(next word | words so far, x) for every word, after ``previous``."""
+
+    def predict(
+        self, source: Int[Tensor, "b n"], *, width: int, max_length: int, n_best: int = 1
+    ) -> list[list[Hypothesis]]:
+        return beam_search(self, source, width=width, max_length=max_length, n_best=n_best)
+
+    @torch.no_grad()
+    def correct(self, batch: Batch) -> Bool[Tensor, " b"]:
+        # greedy search finds the target just if every word of it is the best one after its predecessors
+        state = self.start(batch.source)
+        previous = torch.full_like(batch.target[:, 0], BOS)
+        right = torch.ones_like(previous, dtype=torch.bool)
+        for gold in batch.target.unbind(1):
+            scores, state = self.step(state, previous)
+            right &= (gold == PAD) | (scores.argmax(1) == gold)
+            previous = gold
+        return right

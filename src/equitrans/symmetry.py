@@ -1,0 +1,245 @@
+"""Lexical classes (§3.3) and all that follows from them: ℓ_Σ, ℓ_Δ, the group and its two actions.
+
+A class pairs source words with target words, in order. The group is the direct product of one factor
+per class; the same element moves both sides, and words of no class are fixed.
+"""
+
+import json
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import mul
+from pathlib import Path
+from typing import Literal
+
+from equitrans.errors import DataError, SymmetryError, nearest
+from equitrans.groups import Action, Group
+from equitrans.vocabulary import N_SPECIAL, Vocabulary
+
+GroupKind = Literal["cyclic", "symmetric"]
+Sentence = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LexicalClass:
+    """Words that may stand for one another; ``source[i]`` and ``target[i]`` belong together.
+
+    >>> LexicalClass("verbs", ("walk", "jump"), ("I_WALK",))
+    Traceback (most recent call last):
+    equitrans.errors.SymmetryError: class 'verbs': 2 source words but 1 target words; \
+the i-th of each side must belong together
+    """
+
+    name: str
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.source) != len(self.target):
+            raise SymmetryError(
+                f"class {self.name!r}: {len(self.source)} source words but {len(self.target)} "
+                "target words; the i-th of each side must belong together"
+            )
+        if not self.source:
+            raise SymmetryError(f"class {self.name!r} is empty; it needs at least one word a side")
+        for side, words in (("source", self.source), ("target", self.target)):
+            for word in words:
+                if words.count(word) > 1:
+                    raise SymmetryError(f"class {self.name!r}: {side} word {word!r} stands twice")
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """All a model knows of the classes.
+
+    >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
+    >>> symmetry = Symmetry.of([verbs], [(("walk", "twice"), ("WALK", "WALK"))])
+    >>> symmetry.group
+    ⟨(12)⟩
+    >>> symmetry.template(("jump", "twice"))
+    ('<verbs>', 'twice')
+    """
+
+    source: Vocabulary
+    target: Vocabulary
+    classes: tuple[LexicalClass, ...] = ()
+    kind: GroupKind = "cyclic"
+
+    def __post_init__(self) -> None:
+        names: set[str] = set()
+        home: dict[tuple[str, str], str] = {}
+        for c in self.classes:
+            if c.name in names:
+                raise SymmetryError(f"two classes are named {c.name!r}")
+            names.add(c.name)
+            for side, vocabulary in (("source", self.source), ("target", self.target)):
+                words: tuple[str, ...] = getattr(c, side)
+                vocabulary.encode(words)
+                for word in words:
+                    if (first := home.setdefault((side, word), c.name)) != c.name:
+                        raise SymmetryError(
+                            f"{side} word {word!r} is in two classes, {first!r} and {c.name!r}; "
+                            "a word may be in one"
+                        )
+
+    @classmethod
+    def of(
+        cls,
+        classes: Iterable[LexicalClass],
+        pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
+        kind: GroupKind = "cyclic",
+    ) -> "Symmetry":
+        """The symmetry of some data: class words first, seen or not, then the other words."""
+        classes, pairs = tuple(classes), list(pairs)
+        source = Vocabulary.of([*(c.source for c in classes), *(x for x, _ in pairs)])
+        target = Vocabulary.of([*(c.target for c in classes), *(y for _, y in pairs)])
+        return cls(source, target, classes, kind)
+
+    @cached_property
+    def factors(self) -> tuple[Group, ...]:
+        """One group per class, on the class's words."""
+        make = {"cyclic": Group.cyclic, "symmetric": Group.symmetric}[self.kind]
+        return tuple(make(len(c.source)) for c in self.classes)
+
+    @cached_property
+    def group(self) -> Group:
+        """The direct product of the factors; trivial without classes."""
+        return reduce(mul, self.factors) if self.factors else Group.trivial(0)
+
+    @cached_property
+    def source_action(self) -> Action:
+        """The group on source words."""
+        places = tuple(self.source.index[w] for c in self.classes for w in c.source)
+        return Action(self.group, places, len(self.source))
+
+    @cached_property
+    def target_action(self) -> Action:
+        """The group on target words."""
+        places = tuple(self.target.index[w] for c in self.classes for w in c.target)
+        return Action(self.group, places, len(self.target))
+
+    @cached_property
+    def source_classes(self) -> tuple[int, ...]:
+        """ℓ_Σ: the class of every source word; each other word is alone in its own."""
+        return _classes(len(self.source), [self.source.encode(c.source) for c in self.classes])
+
+    @cached_property
+    def target_classes(self) -> tuple[int, ...]:
+        """ℓ_Δ, for target words."""
+        return _classes(len(self.target), [self.target.encode(c.target) for c in self.classes])
+
+    def template(self, sentence: Iterable[str]) -> tuple[str, ...]:
+        """A source sentence with class words replaced by the names of their classes."""
+        names = {word: f"<{c.name}>" for c in self.classes for word in c.source}
+        return tuple(names.get(word, word) for word in sentence)
+
+    @cached_property
+    def _home(self) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
+        """Class and place in it of every class word, by side."""
+        return (
+            {self.source.index[w]: (c, i) for c, k in enumerate(self.classes) for i, w in enumerate(k.source)},
+            {self.target.index[w]: (c, i) for c, k in enumerate(self.classes) for i, w in enumerate(k.target)},
+        )
+
+    @cached_property
+    def _words(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        """The words of every class, by side."""
+        return (
+            [self.source.encode(c.source) for c in self.classes],
+            [self.target.encode(c.target) for c in self.classes],
+        )
+
+    def representative(self, source: Sentence, target: Sentence = ()) -> tuple[Sentence, Sentence]:
+        """The same pair for all members of its orbit: in every class the first word to appear becomes
+        the class's first (cyclic), or words are renamed in order of appearance (symmetric).
+
+        Members of an orbit have the same likelihood (theorem 3), so one of them can stand for all.
+
+        >>> verbs = LexicalClass("verbs", ("walk", "look", "run"), ("WALK", "LOOK", "RUN"))
+        >>> symmetry = Symmetry.of([verbs], [])
+        >>> symmetry.representative((4, 5), (5, 4)) == symmetry.representative((5, 3), (3, 5))
+        True
+        """
+        renamed: list[dict[int, int]] = [{} for _ in self.classes]
+        sides: list[Sentence] = []
+        for side, sentence in enumerate((source, target)):
+            home, words = self._home[side], self._words[side]
+            out = []
+            for word in sentence:
+                if word in home:
+                    c, i = home[word]
+                    names, n = renamed[c], len(words[c])
+                    if i not in names:
+                        if self.kind == "symmetric":
+                            names[i] = len(names)
+                        else:
+                            names.update((j, (j - i) % n) for j in range(n))
+                    word = words[c][names[i]]
+                out.append(word)
+            sides.append(tuple(out))
+        return sides[0], sides[1]
+
+
+def _classes(size: int, classes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """Numbers for classes, in order of their first words, so that special symbols keep theirs."""
+    first = {word: words[0] for words in classes for word in words}
+    number = {}
+    for word in range(size):
+        number.setdefault(first.get(word, word), len(number))
+    return tuple(number[first.get(word, word)] for word in range(size))
+
+
+def read_classes(path: Path | str) -> tuple[LexicalClass, ...]:
+    """Classes from a TOML file of ``[[class]]`` tables with ``name``, ``source`` and ``target``."""
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not a TOML file: {error}") from None
+    for key in content:
+        if key != "class":
+            raise DataError(f"{path}: {key!r} is not known here; classes stand in [[class]] tables")
+    tables = content.get("class", [])
+    if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
+        raise DataError(f"{path}: classes stand in [[class]] tables, in double brackets")
+    if not tables:
+        raise DataError(f"{path}: no [[class]] table; for no symmetry at all give 'none'")
+    return tuple(_read_class(path, i, table) for i, table in enumerate(tables, start=1))
+
+
+def _read_class(path: Path, number: int, table: dict[str, object]) -> LexicalClass:
+    fields = ("name", "source", "target")
+    for key in table:
+        if key not in fields:
+            raise DataError(f"{path}: class {number}: unknown key {key!r}{nearest(key, fields)}")
+    name = table.get("name", f"class{number}")
+    if not isinstance(name, str):
+        raise DataError(f"{path}: class {number}: name is {name!r}; it must be a string")
+    sides: list[tuple[str, ...]] = []
+    for side in ("source", "target"):
+        words = table.get(side)
+        if not isinstance(words, list) or not all(isinstance(w, str) and w for w in words):
+            raise DataError(f"{path}: class {name!r}: {side} must be a list of words in double quotes")
+        sides.append(tuple(words))
+    try:
+        return LexicalClass(name, sides[0], sides[1])
+    except SymmetryError as error:
+        raise SymmetryError(f"{path}: {error}") from None
+
+
+def format_classes(classes: Iterable[LexicalClass]) -> str:
+    """Classes as the TOML that ``read_classes`` reads.
+
+    >>> print(format_classes([LexicalClass("d", ("left",), ("L",))]), end="")
+    [[class]]
+    name = "d"
+    source = ["left"]
+    target = ["L"]
+    """
+    # a JSON string or list of strings is also a TOML one
+    return "\n".join(
+        f"[[class]]\nname = {json.dumps(c.name)}\nsource = {json.dumps(c.source)}\n"
+        f"target = {json.dumps(c.target)}\n"
+        for c in classes
+    )

@@ -1,0 +1,202 @@
+"""Training as an iterator of epochs. Knows nothing of files, words or progress bars.
+
+All randomness of an epoch comes from the seed and the epoch's number, so a state that is saved after one
+epoch and loaded again goes on as if nothing had happened.
+"""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from equitrans.batches import Batch, Batching, Rows, by_form, by_pair, in_order
+from equitrans.errors import ConfigError, RunError
+from equitrans.models.base import Model
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a model is trained.
+
+    Args:
+        epochs: passes over the data; none for no such limit
+        seconds: time after which training ends; none for no such limit
+        updates: with neither epochs nor seconds, as many epochs as make so many updates
+        batching: batches of forms, each with all its pairs, or of pairs as in the paper
+        batch: forms or pairs in a batch
+        optimizer: Adam, or AdamW with weight decay apart from the gradient
+        learning_rate: the rate at the start
+        schedule: the rate stays, or falls along a cosine to a fiftieth at the end
+        weight_decay: how strongly weights are drawn to zero
+        clip: the largest norm of a gradient; inf for no limit
+        patience: epochs without a better validation loss after which training ends; none to go on
+    """
+
+    epochs: int | None = None
+    seconds: float | None = None
+    updates: int = 6000
+    batching: Batching = "forms"
+    batch: int = 16
+    optimizer: Literal["adam", "adamw"] = "adamw"
+    learning_rate: float = 2e-3
+    schedule: Literal["constant", "cosine"] = "cosine"
+    weight_decay: float = 0.1
+    clip: float = 1.0
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("seconds", 0), ("updates", 1), ("batch", 1), ("patience", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigError(f"training.{name} is {value}; it must be {least} or more")
+        for name in ("learning_rate", "clip"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be above 0")
+        if self.weight_decay < 0:
+            raise ConfigError(f"training.weight_decay is {self.weight_decay}; it must be 0 or more")
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch came to. Losses are −log p per pair; validation figures are None without such data."""
+
+    number: int
+    updates: int
+    train_loss: float
+    valid_loss: float | None
+    valid_accuracy: float | None
+    is_best: bool
+    seconds: float
+    of: int | None
+    """How many epochs there will be, where that is known."""
+
+
+@dataclass
+class TrainState:
+    """All that changes in training: saved whole, it can be continued bit for bit."""
+
+    model: Model
+    optimizer: torch.optim.Optimizer
+    seed: int
+    epoch: int = 0
+    updates: int = 0
+    seconds: float = 0.0
+    best_epoch: int = 0
+    best_loss: float = math.inf
+    best: dict[str, Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def new(cls, model: Model, config: TrainingConfig, *, seed: int) -> "TrainState":
+        """Before the first epoch."""
+        make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+        optimizer = make(
+            model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+        )
+        return cls(model, optimizer, seed)
+
+
+def epochs_to_train(data: Rows, config: TrainingConfig) -> int | None:
+    """The number of epochs of a budget; None if only time ends it."""
+    if config.epochs is not None or config.seconds is not None:
+        return config.epochs
+    return math.ceil(config.updates / _updates_per_epoch(data, config))
+
+
+def _updates_per_epoch(data: Rows, config: TrainingConfig) -> int:
+    units = data.n_forms if config.batching == "forms" else len(data.row)
+    return math.ceil(units / config.batch)
+
+
+def train(
+    state: TrainState, data: Rows, validation: Rows | None, config: TrainingConfig
+) -> Iterator[Epoch]:
+    """Train on, epoch by epoch, until the budget or the patience is used up.
+
+    The best epoch is the one of lowest validation loss, or the last without validation data.
+    """
+    epochs = epochs_to_train(data, config)
+    per_epoch = _updates_per_epoch(data, config)
+    while not _ended(state, epochs, config):
+        started = time.monotonic() - state.seconds
+        state.epoch += 1
+        total = torch.zeros(())
+        pairs = 0.0
+        for batch in _epoch_batches(state, data, config):
+            progress = 0.0
+            if epochs is not None:
+                progress = state.updates / (epochs * per_epoch)
+            if config.seconds:
+                progress = max(progress, (time.monotonic() - started) / config.seconds)
+            if progress >= 1:
+                break
+            total += _update(state, batch, config, progress)
+            pairs += float(batch.weight.sum())
+        train_loss = float(total) / max(pairs, 1.0)
+        if not math.isfinite(train_loss):
+            raise RunError(
+                f"epoch {state.epoch}: the training loss is {train_loss}; "
+                "a smaller training.learning_rate or training.clip may help"
+            )
+        valid_loss, accuracy = (None, None) if validation is None else evaluate(state.model, validation)
+        is_best = valid_loss is None or valid_loss < state.best_loss
+        if is_best:
+            state.best_epoch = state.epoch
+            state.best_loss = math.inf if valid_loss is None else valid_loss
+            state.best = {k: v.detach().clone() for k, v in state.model.state_dict().items()}
+        state.seconds = time.monotonic() - started
+        yield Epoch(
+            state.epoch, state.updates, train_loss, valid_loss, accuracy, is_best, state.seconds, epochs
+        )
+
+
+def _ended(state: TrainState, epochs: int | None, config: TrainingConfig) -> bool:
+    return (
+        (epochs is not None and state.epoch >= epochs)
+        or (config.seconds is not None and state.seconds >= config.seconds)
+        or (config.patience is not None and state.epoch - state.best_epoch >= config.patience)
+    )
+
+
+def _epoch_batches(state: TrainState, data: Rows, config: TrainingConfig) -> Iterator[Batch]:
+    """The batches of the state's epoch, whose number seeds their order and the dropout."""
+    generator = torch.Generator().manual_seed(state.seed * 1_000_003 + state.epoch)
+    torch.manual_seed(state.seed * 1_000_003 + state.epoch)
+    if config.batching == "forms":
+        return by_form(data, forms=config.batch, generator=generator)
+    return by_pair(data, pairs=config.batch, generator=generator)
+
+
+def _update(state: TrainState, batch: Batch, config: TrainingConfig, progress: float) -> Tensor:
+    """One step of the optimiser; gives the batch's summed loss."""
+    if config.schedule == "cosine":
+        rate = config.learning_rate * (0.02 + 0.98 * (1 + math.cos(math.pi * progress)) / 2)
+        for group in state.optimizer.param_groups:
+            group["lr"] = rate
+    model = state.model.train()
+    batch = batch.to(next(model.parameters()).device)
+    state.optimizer.zero_grad(set_to_none=True)
+    total = (model.loss(batch, step=state.updates) * batch.weight).sum()
+    (total / batch.weight.sum()).backward()
+    if config.clip < math.inf:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+    state.optimizer.step()
+    state.updates += 1
+    return total.detach().cpu()
+
+
+@torch.no_grad()
+def evaluate(model: Model, data: Rows) -> tuple[float, float]:
+    """Mean −log p per pair, and the share of pairs that greedy decoding gets right."""
+    model.eval()
+    device = next(model.parameters()).device
+    loss = right = pairs = 0.0
+    for batch in in_order(data):
+        batch = batch.to(device)
+        loss += float((model.loss(batch) * batch.weight).sum())
+        right += float((model.correct(batch) * batch.weight).sum())
+        pairs += float(batch.weight.sum())
+    return loss / pairs, right / pairs

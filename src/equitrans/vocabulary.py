@@ -1,0 +1,59 @@
+"""Words as integers. Knows nothing of sentences' two sides, of classes or of tensors."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from equitrans.errors import VocabularyError, nearest
+
+PAD, BOS, EOS = 0, 1, 2
+N_SPECIAL = 3
+"""Special symbols have fixed numbers and no spelling, so no word of the data can collide with them."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words of one side, numbered from 3 in the order given.
+
+    >>> v = Vocabulary.of([("walk", "twice"), ("jump",)])
+    >>> v.encode(("jump", "twice"))
+    (5, 4)
+    >>> v.decode((5, 4))
+    ('jump', 'twice')
+    >>> v.encode(("junp",))
+    Traceback (most recent call last):
+    equitrans.errors.VocabularyError: unknown word 'junp'; did you mean 'jump'?
+    """
+
+    words: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.words)) != len(self.words):
+            twice = next(w for i, w in enumerate(self.words) if w in self.words[:i])
+            raise VocabularyError(f"the word {twice!r} stands twice in a vocabulary")
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sequence[str]]) -> "Vocabulary":
+        """All words of some sentences, in order of first appearance."""
+        return cls(tuple(dict.fromkeys(word for sentence in sentences for word in sentence)))
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: i for i, word in enumerate(self.words, start=N_SPECIAL)}
+
+    def __len__(self) -> int:
+        """How many numbers there are, special symbols included."""
+        return len(self.words) + N_SPECIAL
+
+    def encode(self, sentence: Sequence[str]) -> tuple[int, ...]:
+        """Words to numbers; an unknown word is answered with the nearest known one."""
+        try:
+            return tuple(self.index[word] for word in sentence)
+        except KeyError as missing:
+            word = missing.args[0]
+            raise VocabularyError(f"unknown word {word!r}{nearest(word, self.words)}") from None
+
+    def decode(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        """Numbers to words; special symbols have no spelling and are left out."""
+        return tuple(self.words[i - N_SPECIAL] for i in numbers if i >= N_SPECIAL)
