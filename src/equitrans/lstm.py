@@ -45,8 +45,8 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: torch.autograd.function.FunctionCtx,
-        inputs: Float[Tensor, "t b 4*s"],
-        weight: Float[Tensor, "s 4*s"],
+        inputs: Float[Tensor, "t b gates"],
+        weight: Float[Tensor, "s gates"],
         h: Float[Tensor, "b s"],
         c: Float[Tensor, "b s"],
     ) -> tuple[Float[Tensor, "t b s"], Float[Tensor, "t b s"]]:

@@ -53,7 +53,7 @@ def read_pairs(path: Path | str, *, characters: bool = False) -> tuple[Pair, ...
     path = Path(path)
     parse: Callable[[str], tuple[str, str]] | None = None
     pairs = []
-    for number, line in _lines(path):
+    for number, line in numbered_lines(path):
         if not line.strip():
             continue
         parse = parse or (_parse_scan if line.startswith("IN:") else _parse_tsv)
@@ -69,7 +69,7 @@ def read_pairs(path: Path | str, *, characters: bool = False) -> tuple[Pair, ...
     return tuple(pairs)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Numbered lines of a UTF-8 file; only line feeds end a line, so other breaks stay in the text."""
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):

@@ -236,7 +236,7 @@ def load_split(name: str, scan_dir: Path | str | None = None) -> Split:
     if scan_dir is not None:
         paths = [Path(scan_dir) / rule.files.format(part) for part in ("train", "test")]
         if rule.drawn or all(path.is_file() for path in paths):
-            train, test = (_official(name, *at) for at in zip(paths, rule.shas, strict=True))
+            train, test = (official_rows(name, *at) for at in zip(paths, rule.shas, strict=True))
             return Split(name, train, test, "official")
         if not Path(scan_dir).is_dir():
             raise DataError(f"{scan_dir}: no such folder")
@@ -244,7 +244,8 @@ def load_split(name: str, scan_dir: Path | str | None = None) -> Split:
     return Split(name, train, test, f"drawn with seed {_DRAW_SEED}" if rule.drawn else "rule")
 
 
-def _official(name: str, path: Path, sha: str) -> tuple[Pair, ...]:
+def official_rows(name: str, path: Path, sha: str) -> tuple[Pair, ...]:
+    """The pairs of an official file, checked to be the official ones."""
     if not path.is_file():
         raise DataError(f"{path}: no such file; {name} is a random draw, so its files must be there")
     pairs = read_pairs(path)

@@ -13,9 +13,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from equitrans.batches import Batch, Batching, Rows, by_form, by_pair, in_order
+from equitrans.batches import Batch, Batching, Rows, by_form, by_pair
 from equitrans.errors import ConfigError, RunError
-from equitrans.models.base import Model
+from equitrans.models.base import Model, greedy_accuracy, mean_loss
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class TrainingConfig:
     """How a model is trained.
 
     Args:
-        epochs: passes over the data; none for no such limit
-        seconds: time after which training ends; none for no such limit
+        epochs: passes over the data; null for no such limit
+        seconds: time after which training ends; null for no such limit
         updates: with neither epochs nor seconds, as many epochs as make so many updates
         batching: batches of forms, each with all its pairs, or of pairs as in the paper
         batch: forms or pairs in a batch
@@ -32,8 +32,8 @@ class TrainingConfig:
         learning_rate: the rate at the start
         schedule: the rate stays, or falls along a cosine to a fiftieth at the end
         weight_decay: how strongly weights are drawn to zero
-        clip: the largest norm of a gradient; inf for no limit
-        patience: epochs without a better validation loss after which training ends; none to go on
+        clip: the largest norm of a gradient; null for no limit
+        patience: epochs without a better validation loss after which training ends; null to go on
     """
 
     epochs: int | None = None
@@ -45,17 +45,18 @@ class TrainingConfig:
     learning_rate: float = 2e-3
     schedule: Literal["constant", "cosine"] = "cosine"
     weight_decay: float = 0.1
-    clip: float = 1.0
+    clip: float | None = 1.0
     patience: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("seconds", 0), ("updates", 1), ("batch", 1), ("patience", 1)):
+        for name in ("epochs", "updates", "batch", "patience"):
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise ConfigError(f"training.{name} is {value}; it must be {least} or more")
-        for name in ("learning_rate", "clip"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be above 0")
+            if value is not None and value < 1:
+                raise ConfigError(f"training.{name} is {value}; it must be 1 or more")
+        for name in ("learning_rate", "clip", "seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigError(f"training.{name} is {value}; it must be above 0")
         if self.weight_decay < 0:
             raise ConfigError(f"training.weight_decay is {self.weight_decay}; it must be 0 or more")
 
@@ -120,7 +121,7 @@ def train(
     """
     epochs = epochs_to_train(data, config)
     per_epoch = _updates_per_epoch(data, config)
-    while not _ended(state, epochs, config):
+    while not ended(state, data, config):
         started = time.monotonic() - state.seconds
         state.epoch += 1
         total = torch.zeros(())
@@ -141,7 +142,8 @@ def train(
                 f"epoch {state.epoch}: the training loss is {train_loss}; "
                 "a smaller training.learning_rate or training.clip may help"
             )
-        valid_loss, accuracy = (None, None) if validation is None else evaluate(state.model, validation)
+        valid_loss = None if validation is None else mean_loss(state.model, validation)
+        accuracy = None if validation is None else greedy_accuracy(state.model, validation)
         is_best = valid_loss is None or valid_loss < state.best_loss
         if is_best:
             state.best_epoch = state.epoch
@@ -153,7 +155,9 @@ def train(
         )
 
 
-def _ended(state: TrainState, epochs: int | None, config: TrainingConfig) -> bool:
+def ended(state: TrainState, data: Rows, config: TrainingConfig) -> bool:
+    """Whether the budget or the patience is used up."""
+    epochs = epochs_to_train(data, config)
     return (
         (epochs is not None and state.epoch >= epochs)
         or (config.seconds is not None and state.seconds >= config.seconds)
@@ -181,22 +185,8 @@ def _update(state: TrainState, batch: Batch, config: TrainingConfig, progress: f
     state.optimizer.zero_grad(set_to_none=True)
     total = (model.loss(batch, step=state.updates) * batch.weight).sum()
     (total / batch.weight.sum()).backward()
-    if config.clip < math.inf:
+    if config.clip is not None:
         torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
     state.optimizer.step()
     state.updates += 1
     return total.detach().cpu()
-
-
-@torch.no_grad()
-def evaluate(model: Model, data: Rows) -> tuple[float, float]:
-    """Mean −log p per pair, and the share of pairs that greedy decoding gets right."""
-    model.eval()
-    device = next(model.parameters()).device
-    loss = right = pairs = 0.0
-    for batch in in_order(data):
-        batch = batch.to(device)
-        loss += float((model.loss(batch) * batch.weight).sum())
-        right += float((model.correct(batch) * batch.weight).sum())
-        pairs += float(batch.weight.sum())
-    return loss / pairs, right / pairs

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from equitrans.batches import Batch
+from equitrans.batches import Batch, Rows, in_order
 from equitrans.decoding import Hypothesis, beam_search
 from equitrans.symmetry import Symmetry
 from equitrans.vocabulary import BOS, PAD
@@ -63,3 +63,25 @@ class Autoregressive(Model, ABC):
             right &= (gold == PAD) | (scores.argmax(1) == gold)
             previous = gold
         return right
+
+
+@torch.no_grad()
+def mean_loss(model: Model, data: Rows) -> float:
+    """Mean −log p(y | x) per pair."""
+    model.eval()
+    device = next(model.parameters()).device
+    total = 0.0
+    for batch in in_order(data):
+        total += float((model.loss(batch.to(device)).cpu() * batch.weight).sum())
+    return total / float(data.weight.sum())
+
+
+@torch.no_grad()
+def greedy_accuracy(model: Model, data: Rows) -> float:
+    """The share of pairs that greedy decoding gets right."""
+    model.eval()
+    device = next(model.parameters()).device
+    right = 0.0
+    for batch in in_order(data):
+        right += float((model.correct(batch.to(device)).cpu() * batch.weight).sum())
+    return right / float(data.weight.sum())

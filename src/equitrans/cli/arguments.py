@@ -1,0 +1,75 @@
+"""What the commands share: one-line errors that name the nearest option, and how a model is found."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
+
+import torch
+
+from equitrans.errors import ConfigError, nearest
+from equitrans.trained import Trained
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose options may stand before or after sentences, and whose errors are ours."""
+
+    def __init__(self, command: str, about: str, examples: str) -> None:
+        super().__init__(
+            prog=f"equitrans {command}",
+            description=about,
+            epilog=f"examples:\n{examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{self.prog.removeprefix('equitrans ')}: {message}")
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parse all of the arguments, or say which is not known."""
+        found, unknown = self.parse_known_intermixed_args(arguments)
+        options = [option for action in self._actions for option in action.option_strings]
+        refuse_unknown(unknown, options)
+        return found
+
+
+def refuse_unknown(unknown: Sequence[str], options: Iterable[str]) -> None:
+    """An error for the first of some arguments that no option has taken."""
+    for argument in unknown:
+        if argument.startswith("-"):
+            name = argument.partition("=")[0]
+            raise ConfigError(f"{name} is not an option{nearest(name, options)}")
+    if unknown:
+        raise ConfigError(f"{unknown[0]!r} is one argument too many")
+
+
+def add_decoding(parser: Parser) -> None:
+    """Options of commands that use a trained model."""
+    parser.add_argument("--width", type=int, default=3, help="beam width; 1 is greedy (default 3)")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or auto (default cpu)")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads (default 1)")
+
+
+def load(asked: argparse.Namespace) -> Trained:
+    """The trained model that a command asks for."""
+    if asked.width < 1:
+        raise ConfigError(f"--width is {asked.width}; it must be 1 or more")
+    set_threads(asked.threads)
+    return Trained.load(asked.run, device=find_device(asked.device))
+
+
+def set_threads(threads: int) -> None:
+    """So many torch threads; on models this small one is the fastest."""
+    if threads < 1:
+        raise ConfigError(f"--threads is {threads}; it must be 1 or more")
+    torch.set_num_threads(threads)
+
+
+def find_device(name: str) -> torch.device:
+    """A device by name, found to work."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return torch.zeros((), device=name).device
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(f"--device {name} cannot be used: {str(error).splitlines()[0]}") from None

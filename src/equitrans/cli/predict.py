@@ -1,0 +1,148 @@
+"""equitrans predict: sentences in, targets out."""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from equitrans.cli.arguments import Parser, add_decoding, load
+from equitrans.errors import ConfigError, DataError, VocabularyError
+from equitrans.evaluation import Alignment, Prediction, Words
+from equitrans.pairs import Pair, numbered_lines
+from equitrans.trained import Trained
+
+ABOUT = "Transduce sentences: given as arguments, in a file, or one a line on standard input."
+EXAMPLES = """\
+  equitrans predict runs/jump "jump twice" "walk left"
+  equitrans predict runs/jump < commands.txt > actions.txt
+  equitrans predict runs/jump "jump left" --alignments --plot jump.png
+  equitrans predict runs/jump "jump twice" --n-best 3 --json"""
+
+CHUNK = 4096
+"""So many lines are read before any is answered: enough to share work, few enough to stream."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Predict and print."""
+    parser = Parser("predict", ABOUT, EXAMPLES)
+    parser.add_argument("run", help="a run directory")
+    parser.add_argument("sentences", nargs="*", metavar="SENTENCE", help="words separated by spaces")
+    parser.add_argument("--file", metavar="FILE", help="sentences, one a line; - is standard input")
+    parser.add_argument("--n-best", type=int, default=1, metavar="N", help="so many targets a sentence")
+    parser.add_argument("--alignments", action="store_true", help="show where each word comes from")
+    parser.add_argument("--plot", metavar="FILE", help="draw the alignments as heat maps")
+    style = parser.add_mutually_exclusive_group()
+    style.add_argument("--json", action="store_true", help="one JSON object a sentence")
+    style.add_argument("--tsv", action="store_true", help="source, target, log-probability, rank")
+    add_decoding(parser)
+    asked = parser.parse(arguments)
+    if asked.sentences and asked.file is not None:
+        parser.error("give sentences or --file, not both")
+    if asked.n_best < 1:
+        parser.error(f"--n-best is {asked.n_best}; it must be 1 or more")
+    trained = load(asked)
+    sentences = _sentences(asked, trained)
+    drawn: list[Alignment] = []
+    while chunk := list(islice(sentences, CHUNK)):
+        best = trained.n_best(chunk, n=asked.n_best, width=asked.width)
+        for source, predictions in zip(chunk, best, strict=True):
+            if not predictions[0].finished:
+                print(
+                    f"equitrans: {trained.text(source)!r}: no end within {trained.max_length} words",
+                    file=sys.stderr,
+                )
+            alignment = None
+            if asked.alignments or asked.plot:
+                alignment = trained.align(Pair(source, predictions[0].words))
+                drawn.append(alignment)
+            sys.stdout.write(_format(asked, trained, source, predictions, alignment))
+        sys.stdout.flush()
+    if asked.plot and drawn:
+        _draw(drawn, asked.plot)
+    return 0
+
+
+def _sentences(asked: argparse.Namespace, trained: Trained) -> Iterator[Words]:
+    """Sentences as words, all known; an unknown one is answered with where it stands."""
+    lines: Iterable[tuple[str, str]]
+    if asked.sentences:
+        lines = ((f"sentence {i}", s) for i, s in enumerate(asked.sentences, start=1))
+    elif asked.file not in (None, "-"):
+        path = Path(asked.file)
+        lines = ((f"{path}:{i}", line) for i, line in numbered_lines(path))
+    else:
+        if sys.stdin.isatty():
+            print("equitrans: reading sentences, one a line; end with Ctrl-D", file=sys.stderr)
+        lines = ((f"line {i}", line.rstrip("\r\n")) for i, line in enumerate(sys.stdin, start=1))
+    for where, line in lines:
+        words = trained.words(line)
+        if not words:
+            raise DataError(f"{where}: no words; every line is one sentence")
+        try:
+            trained.symmetry.source.encode(words)
+        except VocabularyError as error:
+            raise VocabularyError(f"{where}: {error}") from None
+        yield words
+
+
+def _format(
+    asked: argparse.Namespace,
+    trained: Trained,
+    source: Words,
+    predictions: list[Prediction],
+    alignment: Alignment | None,
+) -> str:
+    best = predictions[0]
+    if asked.json:
+        content = {
+            "source": trained.text(source),
+            "target": trained.text(best.words),
+            "log_prob": best.log_prob,
+            "finished": best.finished,
+        }
+        if asked.n_best > 1:
+            content["n_best"] = [
+                {"target": trained.text(p.words), "log_prob": p.log_prob, "finished": p.finished}
+                for p in predictions
+            ]
+        if asked.alignments and alignment is not None:
+            content["alignment"] = [
+                {"target": word, "source": alignment.source[n], "position": n - 1, "prob": row[n]}
+                for word, n, row in zip(
+                    alignment.target, alignment.best, alignment.prob, strict=True
+                )
+            ]
+        return json.dumps(content, ensure_ascii=False) + "\n"
+    if asked.tsv:
+        return "".join(
+            f"{trained.text(source)}\t{trained.text(p.words)}\t{p.log_prob:.6g}\t{rank}\n"
+            for rank, p in enumerate(predictions, start=1)
+        )
+    if asked.n_best > 1:
+        text = f"{trained.text(source)}\n" + "".join(
+            f"  {math.exp(p.log_prob):.4f}  {trained.text(p.words)}\n" for p in predictions
+        )
+    else:
+        text = trained.text(best.words) + "\n"
+    return text + (_arrows(alignment) if asked.alignments and alignment is not None else "")
+
+
+def _arrows(alignment: Alignment) -> str:
+    """A line per target word: where it comes from, and how surely."""
+    width = max(map(len, alignment.target))
+    return "".join(
+        f"  {word:{width}} ← {n} {alignment.source[n]}  {row[n]:.3f}\n"
+        for word, n, row in zip(alignment.target, alignment.best, alignment.prob, strict=True)
+    )
+
+
+def _draw(alignments: list[Alignment], path: str) -> None:
+    try:
+        from equitrans.plots import draw_alignments, save_figure
+    except ModuleNotFoundError as missing:
+        raise ConfigError(f"pictures need {missing.name}: pip install 'equitrans[plot]'") from None
+    save_figure(draw_alignments(alignments), path)
+    print(f"equitrans: wrote {path}", file=sys.stderr)

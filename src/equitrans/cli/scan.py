@@ -1,0 +1,76 @@
+"""equitrans scan: the data set itself."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from equitrans.cli.arguments import Parser
+from equitrans.download import OFFICIAL, download
+from equitrans.files import write_atomically
+from equitrans.pairs import format_scan, format_tsv
+from equitrans.scan import RULES, load_split
+from equitrans.symmetry import format_classes
+from equitrans.scan import CLASSES
+
+EXAMPLES = """\
+  equitrans scan list
+  equitrans scan show add_jump --part test --rows 5
+  equitrans scan export add_jump --out data/
+  equitrans scan download --out scan/"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """List, show, export or download."""
+    parser = Parser("scan", "The splits of SCAN: list, show, export or download them.", EXAMPLES)
+    parser.add_argument("what", choices=["list", "show", "export", "download"])
+    parser.add_argument("split", nargs="?", help="the name of a split, for show and export")
+    parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
+    parser.add_argument("--part", choices=["train", "test"], default="train", help="what to show")
+    parser.add_argument("--rows", type=int, default=10, help="how many rows to show; 0 for all")
+    parser.add_argument("--format", choices=["tsv", "scan"], default="tsv", help="how to write pairs")
+    parser.add_argument("--out", metavar="DIR", help="where export and download write")
+    parser.add_argument("--url", default=OFFICIAL, help="where to download from")
+    asked = parser.parse(arguments)
+    if asked.what in ("show", "export") and asked.split is None:
+        parser.error(f"{asked.what} needs the name of a split; 'equitrans scan list' has them")
+    if asked.what in ("export", "download") and asked.out is None:
+        parser.error(f"{asked.what} needs --out DIR")
+    {"list": _list, "show": _show, "export": _export, "download": _download}[asked.what](asked)
+    return 0
+
+
+def _list(asked: argparse.Namespace) -> None:
+    table = Table("split", "train", "test", "from", "what is special", box=None)
+    for name, rule in RULES.items():
+        split = load_split(name, asked.scan_dir)
+        table.add_row(name, str(len(split.train)), str(len(split.test)), split.origin, rule.about)
+    Console().print(table)
+
+
+def _show(asked: argparse.Namespace) -> None:
+    split = load_split(asked.split, asked.scan_dir)
+    pairs = getattr(split, asked.part)
+    write = format_tsv if asked.format == "tsv" else format_scan
+    sys.stdout.write(write(pairs[: asked.rows or len(pairs)]))
+
+
+def _export(asked: argparse.Namespace) -> None:
+    split = load_split(asked.split, asked.scan_dir)
+    folder = Path(asked.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, pairs in (("train", split.train), ("test", split.test)):
+        path = folder / f"{split.name}.{part}.{'tsv' if asked.format == 'tsv' else 'txt'}"
+        write_atomically(path, (format_tsv if asked.format == "tsv" else format_scan)(pairs))
+        print(path)
+    path = folder / "classes.toml"
+    write_atomically(path, format_classes(CLASSES["both"]))
+    print(path)
+
+
+def _download(asked: argparse.Namespace) -> None:
+    for path in download(Path(asked.out), url=asked.url):
+        print(path)

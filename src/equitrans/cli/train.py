@@ -1,0 +1,164 @@
+"""equitrans train: from data to a run directory."""
+
+import re
+from argparse import RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from typing import Any
+
+from jsonargparse import ActionConfigFile, ArgumentError, ArgumentParser, DefaultHelpFormatter
+from rich.console import Console
+
+from equitrans.cli.arguments import Parser, find_device, set_threads
+from equitrans.cli.progress import follow
+from equitrans.config import RunConfig, recipe, recipe_names
+from equitrans.data import Data, DataConfig, load_data
+from equitrans.errors import ConfigError, nearest
+from equitrans.models.transducer import TransducerConfig
+from equitrans.pairs import HoldOut
+from equitrans.runs import Run
+from equitrans.trained import WEIGHTS
+from equitrans.training import TrainingConfig
+
+ABOUT = "Train a model on a built-in split or on pairs of your own. Every setting has a dotted name."
+EXAMPLES = """\
+examples:
+  equitrans train --split add_jump --out runs/jump --seed 0
+  equitrans train --data pairs.tsv --classes classes.toml --out runs/mine
+  equitrans train --split length --recipe paper --out runs/length
+  equitrans train --split simple_p1 --training.epochs 12 --model.hidden 64 --out runs/p1
+  equitrans train --resume runs/jump
+"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Start a run or continue one."""
+    asked = _parse(arguments)
+    console = Console(stderr=True, quiet=asked.quiet)
+    set_threads(asked.threads)
+    if asked.resume is not None:
+        started = Run.open(asked.resume)
+        if started.is_finished:
+            console.print(f"{started.path} is finished; there is nothing left to train", soft_wrap=True)
+            return 0
+        data = started.load_data()
+    else:
+        config = _run_config(asked)
+        data = load_data(config.data, seed=config.seed)
+        _describe(console, data)
+        started = Run.create(asked.out, config, data)
+    try:
+        follow(started.train(data, device=find_device(asked.device)), console)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; continue with: equitrans train --resume {started.path}") from None
+    console.print(f"weights of the best epoch: {started.path / WEIGHTS}", soft_wrap=True)
+    return 0
+
+
+def _parse(arguments: Sequence[str]) -> Any:
+    """Two passes: the first finds the recipe, which gives the second its defaults."""
+    first = Parser("train", ABOUT, EXAMPLES)
+    first.add_argument("--split")
+    first.add_argument("--recipe", default="default")
+    chosen, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
+    parser = _parser(chosen.recipe, chosen.split)
+    try:
+        return parser.parse_args(list(arguments))
+    except ArgumentError as error:
+        options = [option for action in parser._actions for option in action.option_strings]
+        raise ConfigError(_one_line(str(error), options)) from None
+
+
+def _one_line(message: str, options: Sequence[str]) -> str:
+    """What jsonargparse says, in the house's words."""
+    if match := re.match(r"unrecognized arguments: (\S+)", message):
+        name = match[1].partition("=")[0]
+        return f"{name} is not a setting{nearest(name, options)}"
+    key = re.match(r'Parser key "(.+?)":', message)
+    expected = [_kind(found) for found in re.findall(r"Expected an? (.+?)(?:\. Got|$)", message, re.MULTILINE)]
+    got = re.search(r"(?:Got|Given) value: (.*)", message)
+    if key and expected and got:
+        return f"{key[1]} is {got[1]!r}; expected {' or '.join(expected)}"
+    return " ".join(message.split())
+
+
+def _kind(python: str) -> str:
+    """A type as a user would call it.
+
+    >>> _kind("<class 'int'>"), _kind("typing.Literal['sum', 'max']")
+    ('int', "'sum' or 'max'")
+    """
+    if match := re.fullmatch(r"typing\.Literal\[(.*)\]", python):
+        return match[1].replace(", ", " or ")
+    return re.sub(r"<class '(.*)'>", r"\1", python).replace("NoneType", "null")
+
+
+def _parser(recipe_name: str, split: str | None) -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="equitrans train",
+        description=ABOUT,
+        epilog=EXAMPLES,
+        formatter_class=_Help,
+        exit_on_error=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--split", type=str | None, help="a SCAN split; 'equitrans scan list' has them")
+    parser.add_argument("--scan_dir", "--scan-dir", type=str | None, help="folder of the official files")
+    parser.add_argument("--data", type=str | None, help="pairs of your own, TSV or SCAN format")
+    parser.add_argument(
+        "--classes", type=str | None, help="a TOML file, or none; with a split also verbs, directions, both"
+    )
+    parser.add_argument("--characters", action="store_true", help="words are single characters")
+    parser.add_argument(
+        "--hold_out", "--hold-out", type=HoldOut, default="random", help="how validation pairs are chosen"
+    )
+    parser.add_argument("--validation", type=float, default=0.1, help="the share of distinct pairs held out")
+    parser.add_argument("--out", type=str | None, help="the run directory to make")
+    parser.add_argument("--resume", type=str | None, help="a run directory to continue")
+    parser.add_argument("--recipe", default="default", help=", ".join(recipe_names()))
+    parser.add_argument("--seed", type=int, default=0, help="decides all that is random")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads; one is fastest here")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--config", action=ActionConfigFile, help="settings from a YAML or JSON file")
+    parser.add_class_arguments(TransducerConfig, "model")
+    parser.add_class_arguments(TrainingConfig, "training")
+    parser.set_defaults(recipe(recipe_name, split))
+    return parser
+
+
+class _Help(DefaultHelpFormatter, RawDescriptionHelpFormatter):
+    """Help that leaves the lines of the examples as they are."""
+
+
+def _run_config(asked: Any) -> RunConfig:
+    if asked.out is None:
+        raise ConfigError("give --out RUN, a directory for the new run, or --resume RUN")
+    return RunConfig(
+        data=DataConfig(
+            split=asked.split,
+            scan_dir=asked.scan_dir,
+            file=asked.data,
+            classes=asked.classes,
+            characters=asked.characters,
+            hold_out=asked.hold_out,
+            validation=asked.validation,
+        ),
+        model=TransducerConfig(**asked.model),
+        training=TrainingConfig(**asked.training),
+        seed=asked.seed,
+    )
+
+
+def _describe(console: Console, data: Data) -> None:
+    """What is about to be learned from, and what looks odd about it."""
+    names = ", ".join(f"{c.name} ({len(c.source)})" for c in data.classes) or "none"
+    console.print(
+        f"{len(data.train)} training and {len(data.valid)} validation pairs ({data.origin}); "
+        f"classes: {names}",
+        soft_wrap=True,
+        highlight=False,
+    )
+    if data.unseen:
+        console.print(
+            f"class words that no pair shows: {', '.join(data.unseen)}", soft_wrap=True, highlight=False
+        )

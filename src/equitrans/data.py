@@ -1,0 +1,93 @@
+"""Where pairs and classes come from: settings in, data out."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from equitrans.errors import ConfigError, nearest
+from equitrans.pairs import HoldOut, Pair, hold_out, read_pairs
+from equitrans.scan import CLASSES, load_split
+from equitrans.symmetry import LexicalClass, Symmetry, read_classes
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """What a model is trained on.
+
+    Args:
+        split: the name of a SCAN split
+        scan_dir: folder of the official SCAN files; without it splits come from the grammar
+        file: pairs of your own, as TSV or in SCAN's format
+        classes: a TOML file of lexical classes, or none; with a split also verbs, directions or both,
+            which is what a split has without this setting
+        characters: words are single characters
+        hold_out: validation pairs are drawn at random, or are those with the longest targets
+        validation: the share of distinct pairs held out
+    """
+
+    split: str | None = None
+    scan_dir: str | None = None
+    file: str | None = None
+    classes: str | None = None
+    characters: bool = False
+    hold_out: HoldOut = "random"
+    validation: float = 0.1
+
+    def __post_init__(self) -> None:
+        if (self.split is None) == (self.file is None):
+            raise ConfigError("give either --split NAME or --data FILE")
+        if not 0 <= self.validation < 1:
+            raise ConfigError(f"data.validation is {self.validation}; it must lie in [0, 1)")
+
+
+@dataclass(frozen=True)
+class Data:
+    """Pairs to learn from, to choose by and to judge by (these last may be missing), and their classes."""
+
+    train: tuple[Pair, ...]
+    valid: tuple[Pair, ...]
+    test: tuple[Pair, ...]
+    classes: tuple[LexicalClass, ...]
+    origin: str
+    digest: str
+    """Fingerprint of the training and validation pairs, in their order."""
+
+    @property
+    def unseen(self) -> list[str]:
+        """Class words that no training pair shows: a misspelling, or a word to be added by symmetry."""
+        seen_source = {w for p in self.train + self.valid for w in p.source}
+        seen_target = {w for p in self.train + self.valid for w in p.target}
+        return [
+            word
+            for c in self.classes
+            for words, seen in ((c.source, seen_source), (c.target, seen_target))
+            for word in words
+            if word not in seen
+        ]
+
+
+def load_data(config: DataConfig, *, seed: int) -> Data:
+    """Read or make the pairs, choose their classes, and hold out validation pairs."""
+    if config.split is not None:
+        split = load_split(config.split, config.scan_dir)
+        pairs, test, origin = split.train, split.test, split.origin
+    else:
+        assert config.file is not None  # checked when the settings were made
+        pairs, test = read_pairs(config.file, characters=config.characters), ()
+        origin = config.file
+    train, valid = hold_out(pairs, fraction=config.validation, how=config.hold_out, seed=seed)
+    digest = hashlib.sha256(repr((train, valid)).encode()).hexdigest()
+    return Data(train, valid, test, load_classes(config), origin, digest)
+
+
+def load_classes(config: DataConfig) -> tuple[LexicalClass, ...]:
+    """Classes by name or from a file."""
+    names = set(CLASSES) if config.split is not None else {"none"}
+    chosen = config.classes or ("both" if config.split is not None else None)
+    if chosen is None:
+        raise ConfigError("own data need --classes: a TOML file, or none for no symmetry")
+    if chosen in names:
+        return CLASSES[chosen]
+    if Path(chosen).suffix != ".toml" and not Path(chosen).exists():
+        raise ConfigError(f"unknown classes {chosen!r}{nearest(chosen, names)}; or give a TOML file")
+    return read_classes(chosen)

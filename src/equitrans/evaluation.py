@@ -1,0 +1,144 @@
+"""A trained model at work: words in, words out, and how often they are right."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from equitrans.batches import Rows, pad_source
+from equitrans.errors import DataError
+from equitrans.models.base import Model, mean_loss
+from equitrans.pairs import Pair
+from equitrans.symmetry import Symmetry
+
+Words = tuple[str, ...]
+K = TypeVar("K")
+
+_ENTRIES = 50_000_000
+"""The largest number of entries in one tensor while decoding; it decides how many sentences go together."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A predicted target; ``finished`` is False if it was cut off at the maximum length."""
+
+    words: Words
+    log_prob: float
+    finished: bool = True
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Which source position each target word comes from: ``prob[m][n]`` is p(a_m = n | x, y).
+
+    BOS and EOS of the source, and EOS of the target, are among the words.
+    """
+
+    source: Words
+    target: Words
+    prob: tuple[tuple[float, ...], ...]
+
+    @property
+    def best(self) -> tuple[int, ...]:
+        """The likeliest source position of each target word."""
+        return tuple(max(range(len(row)), key=row.__getitem__) for row in self.prob)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many of some pairs are right."""
+
+    right: int
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """Exact match of predictions, sentence by sentence."""
+
+    pairs: tuple[Pair, ...]
+    predicted: tuple[Words, ...]
+    templates: tuple[Words, ...]
+    loss: float | None
+    """Mean −log p per pair; None if some target has words that the model does not know."""
+
+    @cached_property
+    def right(self) -> tuple[bool, ...]:
+        """Whether each prediction is its target."""
+        return tuple(p.target == words for p, words in zip(self.pairs, self.predicted, strict=True))
+
+    @property
+    def exact_match(self) -> float:
+        """The share of pairs predicted exactly."""
+        return sum(self.right) / len(self.right)
+
+    @property
+    def errors(self) -> tuple[tuple[Pair, Words], ...]:
+        """Pairs that were not predicted, each with what was."""
+        judged = zip(self.pairs, self.predicted, self.right, strict=True)
+        return tuple((pair, words) for pair, words, right in judged if not right)
+
+    def by_length(self) -> dict[int, Tally]:
+        """Tallies by the number of target words, shortest first."""
+        tallies = self._tallies([len(p.target) for p in self.pairs])
+        return {length: tallies[length] for length in sorted(tallies)}
+
+    def by_template(self) -> dict[Words, Tally]:
+        """Tallies by the source with class words replaced by their classes, worst first."""
+        tallies = self._tallies(self.templates)
+        order = sorted(tallies, key=lambda t: (tallies[t].right / tallies[t].pairs, t))
+        return {template: tallies[template] for template in order}
+
+    def _tallies(self, keys: Sequence[K]) -> dict[K, Tally]:
+        counts: defaultdict[K, list[int]] = defaultdict(lambda: [0, 0])
+        for key, right in zip(keys, self.right, strict=True):
+            counts[key][0] += right
+            counts[key][1] += 1
+        return {key: Tally(*count) for key, count in counts.items()}
+
+
+def predict(
+    model: Model, sentences: Sequence[Words], *, width: int, max_length: int, n_best: int = 1
+) -> list[list[Prediction]]:
+    """The best targets of each sentence, best first; sentences of similar length are decoded together."""
+    symmetry, device = model.symmetry, next(model.parameters()).device
+    model.eval()
+    distinct = sorted({tuple(s) for s in sentences}, key=lambda s: (len(s), s))
+    encoded = {s: symmetry.source.encode(s) for s in distinct}
+    found: dict[Words, list[Prediction]] = {}
+    while distinct:
+        longest = len(distinct[-1]) + 2
+        rows = max(1, min(512, _ENTRIES // (width * longest * len(symmetry.target))))
+        chunk, distinct = distinct[-rows:], distinct[:-rows]
+        source = pad_source(encoded[s] for s in chunk).to(device)
+        best = model.predict(source, width=width, max_length=max_length, n_best=n_best)
+        for sentence, hypotheses in zip(chunk, best, strict=True):
+            found[sentence] = [
+                Prediction(symmetry.target.decode(h.words), h.log_prob, h.finished)
+                for h in hypotheses
+            ]
+    return [found[tuple(s)] for s in sentences]
+
+
+def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int) -> Report:
+    """Predict every source and compare."""
+    if not pairs:
+        raise DataError("there is nothing to evaluate: no pairs")
+    best = predict(model, [p.source for p in pairs], width=width, max_length=max_length)
+    symmetry = model.symmetry
+    return Report(
+        pairs=tuple(pairs),
+        predicted=tuple(predictions[0].words for predictions in best),
+        templates=tuple(symmetry.template(p.source) for p in pairs),
+        loss=None if unknown_targets(pairs, symmetry) else mean_loss(model, Rows.of(pairs, symmetry)),
+    )
+
+
+def unknown_targets(pairs: Iterable[Pair], symmetry: Symmetry) -> dict[str, int]:
+    """Target words that a model cannot emit, with the number of pairs that have them."""
+    counts: defaultdict[str, int] = defaultdict(int)
+    for pair in pairs:
+        for word in set(pair.target) - symmetry.target.index.keys():
+            counts[word] += 1
+    return dict(counts)

@@ -1,0 +1,42 @@
+"""Records in, figures out; the only room with matplotlib."""
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from equitrans.errors import ConfigError, nearest
+from equitrans.evaluation import Alignment
+from equitrans.files import write_atomically
+
+
+def draw_alignments(alignments: Sequence[Alignment]) -> Figure:
+    """A heat map per pair: target words down, source words across, p(a_m = n | x, y) as darkness."""
+    widths = [max(2.5, 0.42 * len(a.source) + 1.6) for a in alignments]
+    height = max(0.24 * len(a.target) for a in alignments) + 1.5
+    figure = Figure(figsize=(sum(widths), height), layout="constrained")
+    panels = figure.subplots(1, len(alignments), squeeze=False, width_ratios=widths)[0]
+    for panel, alignment in zip(panels, alignments, strict=True):
+        image = panel.imshow(np.array(alignment.prob), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        panel.set_xticks(range(len(alignment.source)), alignment.source, rotation=60, ha="left")
+        panel.set_yticks(range(len(alignment.target)), alignment.target)
+        panel.xaxis.tick_top()
+        panel.set_xticks(np.arange(len(alignment.source)) - 0.5, minor=True)
+        panel.set_yticks(np.arange(len(alignment.target)) - 0.5, minor=True)
+        panel.grid(which="minor", color="0.85", linewidth=0.5)
+        panel.tick_params(which="both", length=0)
+    figure.colorbar(image, ax=list(panels), shrink=0.6, label="p(a = n | x, y)")
+    return figure
+
+
+def save_figure(figure: Figure, path: Path | str) -> None:
+    """Write a figure, in the format that its name ends with."""
+    ending = Path(path).suffix.removeprefix(".").lower()
+    known = figure.canvas.get_supported_filetypes()
+    if ending not in known:
+        raise ConfigError(f"{path}: no picture format {ending!r}{nearest(ending, known)}")
+    content = BytesIO()
+    figure.savefig(content, format=ending, dpi=150)
+    write_atomically(path, content.getvalue())

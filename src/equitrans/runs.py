@@ -1,0 +1,209 @@
+"""One directory = one training run, and everything known of it.
+
+    config.json       settings, seed, version
+    vocabulary.json   words and classes
+    epochs.jsonl      a line per epoch
+    best.safetensors  the weights of the best epoch
+    state.safetensors all that is needed to go on
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from equitrans.batches import Rows
+from equitrans.config import RunConfig
+from equitrans.data import Data, DataConfig, load_data
+from equitrans.errors import RunError
+from equitrans.files import write_atomically
+from equitrans.models.transducer import TransducerConfig
+from equitrans.pairs import Pair, hold_out
+from equitrans.symmetry import LexicalClass, Symmetry
+from equitrans.trained import WEIGHTS, Trained, from_dict, read_json
+from equitrans.training import Epoch, TrainingConfig, TrainState, ended, train
+
+STATE, LOG = "state.safetensors", "epochs.jsonl"
+
+CHECKPOINT_SECONDS = 5.0
+"""At most so much training is lost when the machine goes down, beside the epoch it was in."""
+
+_COUNTERS = ("epoch", "updates", "seconds", "best_epoch", "best_loss")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run on disk."""
+
+    path: Path
+    config: RunConfig
+    trained: Trained
+    """The model, with random weights until it is trained or loaded."""
+    digest: str
+
+    @classmethod
+    def create(cls, path: Path | str, config: RunConfig, data: Data) -> "Run":
+        """A new run in an empty or absent directory."""
+        path = Path(path)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise RunError(
+                f"{path} is in use; choose another directory, or continue a run with --resume {path}"
+            )
+        pairs = data.train + data.valid
+        trained = Trained.new(
+            config.model,
+            Symmetry.of(data.classes, pairs, config.model.group),
+            max_length=longest_prediction(pairs),
+            characters=config.data.characters,
+            seed=config.seed,
+        )
+        path.mkdir(parents=True, exist_ok=True)
+        trained.save_description(
+            path,
+            data=asdict(config.data),
+            training=asdict(config.training),
+            seed=config.seed,
+            digest=data.digest,
+        )
+        return cls(path, config, trained, data.digest)
+
+    @classmethod
+    def open(cls, path: Path | str) -> "Run":
+        """A run that was created before."""
+        path = Path(path)
+        content = read_json(path / "config.json")
+        trained = Trained.load_description(path)
+        try:
+            config = RunConfig(
+                data=from_dict(DataConfig, content["data"]),
+                model=trained.config,
+                training=from_dict(TrainingConfig, content["training"]),
+                seed=content["seed"],
+            )
+            return cls(path, config, trained, content["digest"])
+        except KeyError as missing:
+            raise RunError(f"{path} is a model, not a training run: no {missing} in config.json") from None
+
+    def load_data(self) -> Data:
+        """The data that the run was created with, found to be still the same."""
+        data = load_data(self.config.data, seed=self.config.seed)
+        if data.digest != self.digest:
+            raise RunError(f"{data.origin} has changed since {self.path} was created; the run cannot go on")
+        return data
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to train."""
+        path = self.path / STATE
+        if not path.is_file():
+            return False
+        with _open_state(path) as file:
+            return bool(json.loads(file.metadata()["counters"])["finished"])
+
+    def train(self, data: Data, *, device: str | torch.device = "cpu") -> Iterator[Epoch]:
+        """Train from where the run stands to its end; every epoch is logged before it is given out."""
+        model, config = self.trained.model.to(device), self.config.training
+        rows = Rows.of(data.train, model.symmetry)
+        valid = Rows.of(data.valid, model.symmetry) if data.valid else None
+        state = TrainState.new(model, config, seed=self.config.seed)
+        if (self.path / STATE).is_file():
+            self._load_state(state)
+        self._trim_log(state.epoch)
+        saved_at, saved_best = time.monotonic(), state.best_epoch
+        for epoch in train(state, rows, valid, config):
+            with (self.path / LOG).open("a", encoding="utf-8") as log:
+                log.write(json.dumps(asdict(epoch)) + "\n")
+            finished = ended(state, rows, config)
+            if finished or time.monotonic() - saved_at > CHECKPOINT_SECONDS:
+                if state.best_epoch > saved_best:
+                    write_atomically(self.path / WEIGHTS, save(state.best))
+                self._save_state(state, finished=finished)
+                saved_at, saved_best = time.monotonic(), state.best_epoch
+            yield epoch
+
+    def _save_state(self, state: TrainState, *, finished: bool) -> None:
+        """One file, so that no two of its parts can be of different epochs."""
+        tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
+        tensors |= {f"best.{name}": value for name, value in state.best.items()}
+        for i, values in state.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{i}.{key}": value for key, value in values.items()}
+        counters = {name: getattr(state, name) for name in _COUNTERS} | {"finished": finished}
+        content = save(tensors, metadata={"counters": json.dumps(counters)})
+        write_atomically(self.path / STATE, content)
+
+    def _load_state(self, state: TrainState) -> None:
+        with _open_state(self.path / STATE) as file:
+            counters = json.loads(file.metadata()["counters"])
+            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}
+        state.model.load_state_dict(_part(tensors, "model."))
+        state.best = _part(tensors, "best.")
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in _part(tensors, "optimizer.").items():
+            i, key = name.split(".")
+            moments.setdefault(int(i), {})[key] = value
+        groups = state.optimizer.state_dict()["param_groups"]
+        state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        for name in _COUNTERS:
+            setattr(state, name, counters[name])
+
+    def _trim_log(self, epoch: int) -> None:
+        """Forget epochs that were logged but not saved: they will come again."""
+        path = self.path / LOG
+        if path.is_file():
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            write_atomically(path, "".join(lines[:epoch]))
+
+
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+def _open_state(path: Path) -> Any:
+    try:
+        return safe_open(path, framework="pt")
+    except SafetensorError as error:
+        raise RunError(f"{path} is damaged: {error}") from None
+
+
+def fit(
+    pairs: Sequence[Pair],
+    classes: Iterable[LexicalClass] = (),
+    *,
+    model: TransducerConfig | None = None,
+    training: TrainingConfig | None = None,
+    seed: int = 0,
+) -> Trained:
+    """Train on pairs in memory and keep the best epoch: the short way, without a directory.
+
+    >>> walk = Pair(("walk", "twice"), ("WALK", "WALK")), Pair(("walk",), ("WALK",))
+    >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
+    >>> fit(walk, [verbs], training=TrainingConfig(updates=600)).predict(["jump twice"])[0].words
+    ('JUMP', 'JUMP')
+    """
+    model, training = model or TransducerConfig(), training or TrainingConfig()
+    trained = Trained.new(
+        model,
+        Symmetry.of(classes, pairs, model.group),
+        max_length=longest_prediction(pairs),
+        seed=seed,
+    )
+    learned, held = hold_out(pairs, fraction=0.1, how="random", seed=seed)
+    rows = Rows.of(learned, trained.symmetry)
+    valid = Rows.of(held, trained.symmetry) if held else None
+    state = TrainState.new(trained.model, training, seed=seed)
+    for _ in train(state, rows, valid, training):
+        pass
+    trained.model.load_state_dict(state.best)
+    return trained
+
+
+def longest_prediction(pairs: Iterable[Pair]) -> int:
+    """How long a target may become: well beyond what was seen, since lengths are to be generalised too."""
+    return 4 * max(len(pair.target) for pair in pairs) + 10

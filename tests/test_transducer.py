@@ -1,0 +1,345 @@
+"""The model against brute force and against the plain implementation; theorems 2, 3 and 4."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from plain import PlainTransducer
+from worlds import (
+    SOURCE,
+    SYMMETRIES,
+    TARGET,
+    VERBS,
+    assert_close,
+    elements,
+    moved,
+    random_pairs,
+    shared,
+    small,
+    symmetry,
+    unshared,
+)
+
+from equitrans.groups import inverse
+from equitrans.models.transducer import Aligner, Transducer, Translator
+from equitrans.pairs import Pair
+from equitrans.vocabulary import BOS, EOS, PAD
+
+MARGINALS = ["sum", "max", "annealed"]
+every_symmetry = pytest.mark.parametrize("name", SYMMETRIES)
+cyclic = pytest.mark.parametrize("name", [n for n, s in SYMMETRIES.items() if s.kind == "cyclic"])
+
+
+# --- the translator
+
+
+@every_symmetry
+def test_the_translator_is_a_distribution_that_never_emits_pad_or_bos(name):
+    world = SYMMETRIES[name]
+    table = small(world).translator(torch.arange(BOS, len(world.source))).exp()
+    assert_close(table.sum(1), torch.ones(len(table)))
+    assert (table[:, [PAD, BOS]] == 0).all()
+    assert (table[:, EOS:] > 0).all()
+
+
+@every_symmetry
+def test_the_translator_is_equivariant(name):
+    """p(g∘y | g∘x) = p(y | x) for single words and every g."""
+    world = SYMMETRIES[name]
+    table = small(world).translator(torch.arange(len(world.source)))
+    for g in elements(world):
+        x = list(world.source_action.image(g))
+        y = list(world.target_action.image(g))
+        assert_close(table[x][:, y], table)
+
+
+def test_a_translator_without_classes_is_not():
+    world = symmetry(VERBS)
+    table = small(symmetry()).translator(torch.arange(len(SOURCE)))
+    g = world.group.generators[0]
+    x, y = list(world.source_action.image(g)), list(world.target_action.image(g))
+    assert (table[x][:, y] - table)[BOS:, EOS:].abs().max() > 1e-2
+
+
+def test_with_one_class_it_is_the_paper_s_translator_parameter_for_parameter():
+    """Eqs. 1–3 with loops over the group and over all words, and no thought of classes."""
+    world = symmetry(VERBS)
+    translator = small(world).translator
+    (factor,) = translator.factors
+    group = world.group.elements
+    number = {g: i for i, g in enumerate(group)}
+    source_places, target_places = SOURCE.encode(VERBS.source), TARGET.encode(VERBS.target)
+
+    def filters(size, places, moved_weights, fixed_weights, first):
+        others = [w for w in range(first, size) if w not in places]
+        return dict(zip(places, moved_weights, strict=True)) | dict(
+            zip(others, fixed_weights, strict=True)
+        )
+
+    omega = filters(len(SOURCE), source_places, factor.embed.omega, translator.omega, BOS)
+    rho = filters(len(TARGET), target_places, factor.decode.rho, translator.rho, BOS)
+    psi = {g: factor.conv.psi[number[g]] for g in group}
+    assert sum(p.numel() for p in translator.parameters()) == (
+        (len(SOURCE) - 1) * 5 + 4 * 5 * 4 + (len(TARGET) - 1) * 4
+    )
+    act, act_target = world.source_action, world.target_action
+    for x in range(BOS, len(SOURCE)):
+        e = {g: torch.tanh(omega[act(inverse(g), [x])[0]]) for g in group}
+        phi = {
+            g: torch.tanh(
+                sum(e[h] @ psi[tuple(inverse(g)[i] for i in h)] for h in group)  # type: ignore[arg-type]
+            )
+            for g in group
+        }
+        logits = torch.stack(
+            [
+                sum(phi[h] @ rho[act_target(inverse(h), [y])[0]] for h in group)  # type: ignore[arg-type]
+                for y in range(EOS, len(TARGET))
+            ]
+        )
+        (row,) = translator(torch.tensor([x]))
+        assert_close(row[EOS:], torch.log_softmax(logits, 0))
+
+
+@every_symmetry
+def test_rows_do_not_depend_on_which_others_are_asked_for(name):
+    translator = small(SYMMETRIES[name]).translator
+    whole = translator(torch.arange(len(SOURCE)))
+    some = torch.tensor([9, 4, 4, 14, BOS])
+    assert_close(translator(some), whole[some])
+
+
+def test_the_symmetric_group_s_table_has_a_diagonal_and_an_off_diagonal_value():
+    table = small(symmetry(VERBS, kind="symmetric")).translator(torch.tensor(SOURCE.encode(VERBS.source)))
+    block = table[:, list(TARGET.encode(VERBS.target))]
+    off = block[~torch.eye(4, dtype=torch.bool)]
+    assert_close(block.diag(), block[0, 0].expand(4))
+    assert_close(off, off[0].expand(12))
+    assert abs(float((block[0, 0] - off[0]).detach())) > 1e-3
+
+
+# --- eqs. 4 to 7
+
+
+@every_symmetry
+def test_eq_5_is_eq_4_summed_over_all_alignments(name):
+    model = small(SYMMETRIES[name])
+    (pair,) = [Pair(("walk", "left"), ("WALK", "LTURN"))]
+    batch = unshared([pair], model.symmetry)
+    joint = model._joint(batch, uniform=False)[0].exp()
+    m, n = joint.shape
+    total = sum(
+        math.prod(float(joint[i, a_i].detach()) for i, a_i in enumerate(a))
+        for a in itertools.product(range(n), repeat=m)
+    )
+    assert_close(model.loss(batch), -torch.tensor([total]).log())
+
+
+@cyclic
+@pytest.mark.parametrize("encoder", ["tied", "separate"])
+def test_loss_and_gradient_of_shared_forms_are_the_plain_ones_pair_by_pair(name, encoder):
+    """The fast path against the oracle: one alignment per form and one row per orbit change nothing."""
+    model = small(SYMMETRIES[name], encoder=encoder)
+    plain = PlainTransducer(model)
+    pairs = random_pairs(1, 12)
+    # members of the same orbits and forms, and copies
+    pairs += [q for g in elements(model.symmetry)[:4] for q in moved(pairs[:6], g, model.symmetry)]
+    alone = unshared(pairs, model.symmetry)
+    expected = plain.loss(alone.source, alone.target)
+    expected.sum().backward()
+    gradients = {k: p.grad.clone() for k, p in model.named_parameters() if p.grad is not None}
+    lstm = plain.decoder.weight_hh_l0.grad.clone()
+    model.zero_grad()
+
+    batch = shared(pairs, model.symmetry)
+    assert len(batch.weight) < len(pairs)
+    total = (model.loss(batch) * batch.weight).sum()
+    total.backward()
+    assert_close(total, expected.sum())
+    for key, parameter in model.named_parameters():
+        if key in gradients:
+            assert_close(parameter.grad, gradients[key], 1e-9)
+    i, f, o, g = model.aligner.decoder.weight_hidden.grad.chunk(4, dim=1)
+    assert_close(torch.cat([i, f, g, o], dim=1).T, lstm, 1e-9)
+
+
+@every_symmetry
+@pytest.mark.parametrize("marginal", MARGINALS)
+def test_sharing_changes_no_loss(name, marginal):
+    model = small(SYMMETRIES[name], marginal=marginal)
+    pairs = random_pairs(2, 30)
+    batch, alone = shared(pairs, model.symmetry), unshared(pairs, model.symmetry)
+    assert_close((model.loss(batch, step=9) * batch.weight).sum(), model.loss(alone, step=9).sum())
+
+
+@every_symmetry
+@pytest.mark.parametrize("marginal", MARGINALS)
+def test_a_pair_does_not_feel_its_neighbours(name, marginal):
+    """Neither padding nor the rest of the batch changes a pair's loss."""
+    model = small(SYMMETRIES[name], marginal=marginal)
+    pairs = random_pairs(3, 10)
+    together = model.loss(unshared(pairs, model.symmetry), step=3)
+    alone = torch.cat([model.loss(unshared([p], model.symmetry), step=3) for p in pairs])
+    assert_close(together, alone)
+
+
+@every_symmetry
+@pytest.mark.parametrize("marginal", MARGINALS)
+def test_step_by_step_scores_add_up_to_the_loss(name, marginal):
+    model = small(SYMMETRIES[name], marginal=marginal)
+    batch = unshared(random_pairs(4, 8), model.symmetry)
+    state, previous, total = model.start(batch.source), torch.full((8,), BOS), torch.zeros(8)
+    for gold in batch.target.T:
+        scores, state = model.step(state, previous)
+        assert (scores[:, [PAD, BOS]] == -math.inf).all()
+        if marginal == "sum":
+            assert_close(scores.exp().sum(1), torch.ones(8))
+        total = total + torch.where(gold == PAD, 0.0, scores[torch.arange(8), gold])
+        previous = gold
+    assert_close(-total, model.loss(batch))
+
+
+# --- the theorems
+
+
+def deviation(model, pairs, step=None):
+    """The largest relative change of −log p along a G-orbit."""
+    start = model.loss(unshared(pairs, model.symmetry), step=step)
+    worst = 0.0
+    for g in elements(model.symmetry):
+        other = model.loss(unshared(moved(pairs, g, model.symmetry), model.symmetry), step=step)
+        worst = max(worst, float(((other - start) / start).abs().max().detach()))
+    return worst
+
+
+@every_symmetry
+def test_theorem_2_the_aligner_is_invariant(name):
+    model = small(SYMMETRIES[name])
+    pairs = random_pairs(5, 6)
+
+    def aligned(pairs):
+        batch = unshared(pairs, model.symmetry)
+        return model.aligner.advance(model.aligner.start(batch.source), batch.target)[0]
+
+    for g in elements(model.symmetry):
+        assert torch.equal(aligned(moved(pairs, g, model.symmetry)), aligned(pairs))
+
+
+@every_symmetry
+@pytest.mark.parametrize("marginal", MARGINALS)
+@pytest.mark.parametrize("seed", range(3))
+def test_theorem_3_the_model_is_equivariant(name, marginal, seed):
+    model = small(SYMMETRIES[name], seed, marginal=marginal)
+    assert deviation(model, random_pairs(seed, 6), step=5) <= 1e-12
+
+
+@every_symmetry
+def test_theorem_3_in_float32(name):
+    model = small(SYMMETRIES[name]).float()
+    assert deviation(model, random_pairs(6, 6)) <= 1e-5
+
+
+def test_theorem_3_fails_if_the_aligner_sees_words():
+    world = symmetry(VERBS)
+    model = small(world)
+    seeing = Aligner(symmetry(), embedding=6, hidden=7, tied=True, dropout=0.0)
+    broken = Transducer(world, model.translator, seeing, model.marginal)
+    assert deviation(broken, random_pairs(0, 6)) > 1e-3
+
+
+def test_theorem_3_fails_if_the_translator_knows_no_classes():
+    world = symmetry(VERBS)
+    model = small(world)
+    broken = Transducer(world, Translator(symmetry(), k=5, d=4), model.aligner, model.marginal)
+    assert deviation(broken, random_pairs(0, 6)) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["verbs", "verbs × turns", "symmetric verbs"])
+def test_theorem_4_given_the_alignment_the_model_is_equivariant_to_g_to_the_n(name):
+    model = small(SYMMETRIES[name])
+    world = model.symmetry
+    x = ("walk", "left", "after", "run")
+    a = (3, 1, 0, 1, 0)  # RUN LTURN WALK LTURN WALK
+    y = ("RUN", "LTURN", "WALK", "LTURN", "WALK")
+
+    def log_prob(source, target):
+        table = model.translator(torch.tensor(world.source.encode(source)))
+        return table[list(a), list(world.target.encode(target))].sum()
+
+    expected = log_prob(x, y)
+    moving = {w for c in world.classes for w in c.source}
+    choices = [elements(world) if w in moving else elements(world)[:1] for w in x]
+    orbit = set()
+    for gs in itertools.product(*choices):
+        each = [moved([Pair((w,), ())], g, world)[0].source for w, g in zip(x, gs, strict=True)]
+        moved_x = tuple(itertools.chain(*each))
+        each = [moved([Pair((), (w,))], gs[n], world)[0].target for w, n in zip(y, a, strict=True)]
+        moved_y = tuple(itertools.chain(*each))
+        orbit.add((moved_x, moved_y))
+        assert_close(log_prob(moved_x, moved_y), expected)
+    # the orbit is as large as the classes allow: one independent choice per class word of the source
+    sizes = {w: len(c.source) for c in world.classes for w in c.source}
+    assert len(orbit) == math.prod(sizes.get(w, 1) for w in x)
+
+
+def test_theorem_4_needs_the_alignment():
+    """Without it an untrained model's 16 pairs of one form fall into four orbits of four (§4.4)."""
+    model = small(symmetry(VERBS))
+    pairs = [
+        Pair((v, "right", "twice", "after", w), (b, "RTURN", a, "RTURN", a))
+        for v, a in zip(VERBS.source, VERBS.target, strict=True)
+        for w, b in zip(VERBS.source, VERBS.target, strict=True)
+    ]
+    losses = model.loss(unshared(pairs, model.symmetry)).detach()
+    sizes: list[int] = []
+    left = list(range(16))
+    while left:
+        orbit = [i for i in left if torch.isclose(losses[i], losses[left[0]], rtol=1e-12)]
+        left = [i for i in left if i not in orbit]
+        sizes.append(len(orbit))
+    assert sizes == [4, 4, 4, 4]
+
+
+# --- alignments, warm start
+
+
+def test_the_posterior_is_a_distribution_over_the_source_s_positions():
+    model = small(SYMMETRIES["verbs × turns"])
+    batch = unshared(random_pairs(7, 5), model.symmetry)
+    posterior = model.alignments(batch)
+    assert_close(posterior.sum(2), torch.ones(batch.target.shape))
+    assert (posterior[(batch.source == PAD)[:, None].expand_as(posterior)] == 0).all()
+
+
+def test_the_posterior_is_bayes_rule():
+    model = small(SYMMETRIES["verbs"])
+    batch = unshared([Pair(("walk", "twice"), ("WALK", "RUN"))], model.symmetry)
+    previous = torch.cat([torch.tensor([[BOS]]), batch.target[:, :-1]], dim=1)
+    aligned, _ = model.aligner.advance(model.aligner.start(batch.source), previous)
+    emitted = model.translator(batch.source[0])[:, batch.target[0]].T[None]
+    joint = aligned.exp() * emitted.exp()
+    assert_close(model.alignments(batch), joint / joint.sum(2, keepdim=True))
+
+
+def test_while_the_start_is_warm_alignments_are_uniform_and_only_words_are_learned():
+    model = small(SYMMETRIES["verbs"], warm_start=10)
+    batch = unshared(random_pairs(8, 5), model.symmetry)
+    model.loss(batch, step=9).sum().backward()
+    assert all(p.grad is None for p in model.aligner.parameters())
+    assert all(p.grad is not None for p in model.translator.parameters())
+    n = (batch.source != PAD).sum(1)
+    table = model.translator(torch.arange(len(SOURCE))).exp()
+    for row in range(5):
+        words = table[batch.source[row, : n[row]]].mean(0)  # IBM Model 1: the mean over positions
+        gold = batch.target[row][batch.target[row] != PAD]
+        assert_close(model.loss(batch, step=9)[row], -words[gold].log().sum())
+    assert not torch.allclose(model.loss(batch, step=10), model.loss(batch, step=9))
+
+
+def test_dropout_acts_in_training_only():
+    model = small(SYMMETRIES["verbs"], dropout=0.5)
+    batch = unshared(random_pairs(9, 5), model.symmetry)
+    assert torch.equal(model.loss(batch), model.loss(batch))
+    model.train()
+    assert not torch.equal(model.loss(batch, step=1), model.loss(batch, step=1))
