@@ -4,6 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from hypothesis import settings
+
+settings.register_profile("equitrans", deadline=None, max_examples=50, derandomize=True)
+settings.load_profile("equitrans")
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from worlds import assert_close
+from worlds import assert_close, at
 
 from equitrans.errors import ConfigError
 from equitrans.marginals import AnnealedMax, Max, Sum
@@ -21,7 +21,7 @@ def joints(seed: int, n: int) -> torch.Tensor:
 def test_mean_annealed_max_sum_stand_in_this_order(seed, n, step):
     joint = joints(seed, n)
     mean = joint.exp().mean(-1).log()
-    annealed = AnnealedMax()(joint, step=step)
+    annealed = AnnealedMax()(joint, moment=at(step))
     assert (mean <= annealed + 1e-12).all()
     assert (annealed <= Max()(joint) + 1e-12).all()
     assert (Max()(joint) <= Sum()(joint) + 1e-12).all()
@@ -32,16 +32,16 @@ def test_eqs_9_and_10_word_for_word(seed, n):
     joint, marginal = joints(seed, n), AnnealedMax()
     prob = joint.exp()
     alpha = torch.softmax(prob / marginal.temperature(0), dim=-1)
-    assert_close(marginal(joint, step=0).exp(), (alpha * prob).sum(-1))
+    assert_close(marginal(joint, moment=at(0)).exp(), (alpha * prob).sum(-1))
 
 
 def test_annealed_max_becomes_max_as_the_temperature_falls_and_is_max_after_training():
     joint = joints(0, 5)
     cold = AnnealedMax(start=1e-7, floor=1e-7)
-    assert_close(cold(joint, step=0), Max()(joint))
+    assert_close(cold(joint, moment=at(0)), Max()(joint))
     assert_close(AnnealedMax()(joint), Max()(joint))
     # and at the start it is neither
-    assert (AnnealedMax()(joint, step=0) < Max()(joint) - 0.01).all()
+    assert (AnnealedMax()(joint, moment=at(0)) < Max()(joint) - 0.01).all()
 
 
 def test_the_temperature_is_halved_every_2000_updates_down_to_its_floor():
@@ -55,13 +55,13 @@ def test_the_temperature_is_halved_every_2000_updates_down_to_its_floor():
 def test_padding_gets_no_share(marginal, step):
     joint = joints(1, 4)
     padded = torch.cat([joint, torch.full((4, 3), -math.inf)], dim=1)
-    assert_close(marginal(padded, step=step), marginal(joint, step=step))
+    assert_close(marginal(padded, moment=at(step)), marginal(joint, moment=at(step)))
 
 
 @pytest.mark.parametrize("marginal", [Sum(), Max(), AnnealedMax()], ids=str)
 def test_gradients_stay_finite_beside_padding_and_impossible_words(marginal):
     joint = torch.tensor([[-2000.0, -1.0, -math.inf], [-3000.0, -2500.0, -math.inf]]).requires_grad_()
-    marginal(joint, step=100_000).sum().backward()
+    marginal(joint, moment=at(100_000)).sum().backward()
     assert joint.grad is not None
     assert joint.grad.isfinite().all()
     assert (joint.grad[:, 2] == 0).all()

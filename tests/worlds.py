@@ -8,6 +8,7 @@ from torch import Tensor
 
 from equitrans.batches import Batch, Rows
 from equitrans.groups import Permutation
+from equitrans.marginals import Moment
 from equitrans.models.transducer import Transducer, TransducerConfig
 from equitrans.pairs import Pair
 from equitrans.symmetry import LexicalClass, Symmetry
@@ -43,7 +44,7 @@ SYMMETRIES = {
 
 def small(symmetry: Symmetry, seed: int = 0, **settings: object) -> Transducer:
     """A small random model, its weights spread enough for its words to differ."""
-    sizes: dict[str, object] = {"k": 5, "d": 4, "embedding": 6, "hidden": 7, "warm_start": 0}
+    sizes: dict[str, object] = {"k": 5, "d": 4, "embedding": 6, "hidden": 7, "warm_start": 0.0, "dropout": 0.0}
     torch.manual_seed(seed)
     model = TransducerConfig(**(sizes | settings)).build(symmetry)  # type: ignore[arg-type]
     with torch.no_grad():
@@ -95,6 +96,11 @@ def moved(pairs: Iterable[Pair], g: Permutation, symmetry: Symmetry) -> list[Pai
         )
         for x, y in pairs
     ]
+
+
+def at(updates: int | None, done: float = 0.5) -> Moment | None:
+    """A moment of training; None stays None, after it."""
+    return None if updates is None else Moment(updates, done)
 
 
 def elements(symmetry: Symmetry) -> Sequence[Permutation]:

@@ -23,7 +23,7 @@ Batching = Literal["forms", "pairs"]
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of pairs; row i stands for ``weight[i]`` pairs and has the form ``form[i]``.
+    """Rows of pairs; row i counts ``weight[i]`` times and has the form ``form[i]``.
 
     The source is ``BOS x EOS`` (it keeps EOS so that a target EOS can align), the target ``y EOS``.
     ``first[f]`` is a row of form f, to be looked at for its classes.
@@ -127,9 +127,14 @@ def in_order(data: Rows, *, rows: int = 512) -> Iterator[Batch]:
 
 
 def by_form(data: Rows, *, forms: int, generator: torch.Generator) -> Iterator[Batch]:
-    """Some forms with all their pairs, of similar target length, in random order."""
+    """Some forms with all their pairs, of similar target length, in random order.
+
+    Every form counts the same, however many pairs it has, since it is forms that the aligner has to learn.
+    """
     _, counts = torch.unique_consecutive(data.form, return_counts=True)
     starts = counts.cumsum(0) - counts
+    pairs = torch.zeros(len(counts), dtype=data.weight.dtype).index_add_(0, data.form, data.weight)
+    share = data.weight / pairs[data.form]
     length = (data.target[starts] != PAD).sum(1)
     jitter = torch.rand(len(length), generator=generator) * 4
     chunks = (length + jitter).argsort().split(forms)
@@ -137,7 +142,7 @@ def by_form(data: Rows, *, forms: int, generator: torch.Generator) -> Iterator[B
         chosen = torch.zeros(data.n_forms, dtype=torch.bool)
         chosen[chunks[chunk]] = True
         rows = chosen[data.form].nonzero().squeeze(1)
-        yield data.batch(rows, data.weight[rows])
+        yield data.batch(rows, share[rows])
 
 
 def by_pair(data: Rows, *, pairs: int, generator: torch.Generator) -> Iterator[Batch]:

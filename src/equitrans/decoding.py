@@ -111,11 +111,12 @@ def beam_search(
 
 def _best(ranks: Float[Tensor, "b c"], width: int) -> Int[Tensor, "b w"]:
     """The columns of the best candidates; ranks that agree up to rounding go by column."""
-    grain = torch.finfo(ranks.dtype).eps ** 0.75
-    values, columns = ranks.topk(min(2 * width, ranks.shape[1]), dim=1)
-    columns, order = columns.sort(dim=1)
-    values = (values.gather(1, order) / grain).round()
-    return columns.gather(1, values.argsort(dim=1, descending=True, stable=True)[:, :width])
+    grain = 1e-9 if ranks.dtype == torch.float64 else 1e-5
+    n = ranks.shape[1]
+    order = torch.arange(n - 1, -1, -1, device=ranks.device)
+    # whole numbers of grains, so that equal ones are equal, with the column behind them
+    keys = (ranks / grain).round().clamp(min=-1e12).long() * n + order
+    return keys.topk(width, dim=1).indices
 
 
 def _settled(
@@ -135,10 +136,9 @@ def _settled(
 
 
 def _collect(words: list[list[int]], total: list[float]) -> list[Hypothesis]:
-    """Hypotheses of one sentence, best first."""
-    out = []
-    for row, log_prob in zip(words, total, strict=True):
-        if log_prob > -torch.inf:
-            kept = tuple(word for word in row if word not in (PAD, EOS))
-            out.append(Hypothesis(kept, log_prob, finished=EOS in row))
-    return sorted(out, key=lambda hypothesis: -hypothesis.score)
+    """Hypotheses of one sentence, in the order of the beam, which is that of their ranks."""
+    return [
+        Hypothesis(tuple(word for word in row if word not in (PAD, EOS)), log_prob, EOS in row)
+        for row, log_prob in zip(words, total, strict=True)
+        if log_prob > -torch.inf
+    ]

@@ -16,13 +16,17 @@ from torch.autograd.function import once_differentiable
 class LSTM(nn.Module):
     """``i, f, o = σ(·), g = tanh(·)`` of ``W e(symbol) + U h + b``; ``c' = f c + i g``; ``h' = o tanh c'``."""
 
-    def __init__(self, symbols: int, *, embedding: int, hidden: int) -> None:
+    def __init__(
+        self, symbols: int, *, embedding: int, hidden: int, forget_bias: float = 0.0
+    ) -> None:
         super().__init__()
         bound = hidden**-0.5
         self.embedding = nn.Parameter(torch.randn(symbols, embedding))
         self.weight_in = nn.Parameter(torch.empty(embedding, 4 * hidden).uniform_(-bound, bound))
         self.weight_hidden = nn.Parameter(torch.empty(hidden, 4 * hidden).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(4 * hidden).uniform_(-bound, bound))
+        with torch.no_grad():
+            self.bias[hidden : 2 * hidden] += forget_bias
 
     def forward(
         self,

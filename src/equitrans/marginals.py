@@ -1,8 +1,7 @@
 """What is done with the alignments of one target word: summed, maximised, or annealed from one to the other.
 
 Each marginal takes ``joint[…, n] = log p(y_m | x_n) + log p(a_m = n)`` and gives log p(y_m). Positions
-that are no alignment (padding) hold −inf and get no share. ``step`` counts the updates made so far; it is
-None once training is over.
+that are no alignment (padding) hold −inf and get no share.
 """
 
 import math
@@ -16,10 +15,20 @@ from equitrans.errors import ConfigError
 
 
 @dataclass(frozen=True)
+class Moment:
+    """A moment of training: updates made so far, and the share of the whole that is done."""
+
+    updates: int
+    done: float
+
+
+@dataclass(frozen=True)
 class Sum:
     """``log Σ_n exp joint[n]`` (eq. 5)."""
 
-    def __call__(self, joint: Float[Tensor, "*b n"], *, step: int | None = None) -> Float[Tensor, "*b"]:
+    def __call__(
+        self, joint: Float[Tensor, "*b n"], *, moment: Moment | None = None
+    ) -> Float[Tensor, "*b"]:
         return torch.logsumexp(joint, dim=-1)
 
 
@@ -27,7 +36,9 @@ class Sum:
 class Max:
     """``max_n joint[n]`` (eq. 8)."""
 
-    def __call__(self, joint: Float[Tensor, "*b n"], *, step: int | None = None) -> Float[Tensor, "*b"]:
+    def __call__(
+        self, joint: Float[Tensor, "*b n"], *, moment: Moment | None = None
+    ) -> Float[Tensor, "*b"]:
         return joint.amax(dim=-1)
 
 
@@ -51,14 +62,16 @@ class AnnealedMax:
         if self.every < 1:
             raise ConfigError(f"the temperature is halved every {self.every} updates; it must be 1 or more")
 
-    def temperature(self, step: int) -> float:
+    def temperature(self, updates: int) -> float:
         """τ after so many updates."""
-        return max(self.floor, self.start * 0.5 ** (step // self.every))
+        return max(self.floor, self.start * 0.5 ** (updates // self.every))
 
-    def __call__(self, joint: Float[Tensor, "*b n"], *, step: int | None = None) -> Float[Tensor, "*b"]:
-        if step is None:
+    def __call__(
+        self, joint: Float[Tensor, "*b n"], *, moment: Moment | None = None
+    ) -> Float[Tensor, "*b"]:
+        if moment is None:
             return joint.amax(dim=-1)
-        prob = joint.exp() / self.temperature(step)
+        prob = joint.exp() / self.temperature(moment.updates)
         # exp(−inf) is 0, which a softmax would give a share: padding must stay at −inf
         alpha = torch.log_softmax(prob.masked_fill(joint == -math.inf, -math.inf), dim=-1)
         return torch.logsumexp(alpha + joint, dim=-1)

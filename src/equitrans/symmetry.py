@@ -237,9 +237,12 @@ def format_classes(classes: Iterable[LexicalClass]) -> str:
     source = ["left"]
     target = ["L"]
     """
-    # a JSON string or list of strings is also a TOML one
     return "\n".join(
-        f"[[class]]\nname = {json.dumps(c.name)}\nsource = {json.dumps(c.source)}\n"
-        f"target = {json.dumps(c.target)}\n"
+        f"[[class]]\nname = {_toml(c.name)}\nsource = {_toml(c.source)}\ntarget = {_toml(c.target)}\n"
         for c in classes
     )
+
+
+def _toml(value: str | tuple[str, ...]) -> str:
+    """A JSON string or list of strings is a TOML one too, but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

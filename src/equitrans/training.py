@@ -15,6 +15,7 @@ from torch import Tensor
 
 from equitrans.batches import Batch, Batching, Rows, by_form, by_pair
 from equitrans.errors import ConfigError, RunError
+from equitrans.marginals import Moment
 from equitrans.models.base import Model, greedy_accuracy, mean_loss
 
 
@@ -26,7 +27,8 @@ class TrainingConfig:
         epochs: passes over the data; null for no such limit
         seconds: time after which training ends; null for no such limit
         updates: with neither epochs nor seconds, as many epochs as make so many updates
-        batching: batches of forms, each with all its pairs, or of pairs as in the paper
+        batching: batches of forms, each with all its pairs and all counting the same, or of pairs as
+            in the paper
         batch: forms or pairs in a batch
         optimizer: Adam, or AdamW with weight decay apart from the gradient
         learning_rate: the rate at the start
@@ -38,13 +40,13 @@ class TrainingConfig:
 
     epochs: int | None = None
     seconds: float | None = None
-    updates: int = 6000
+    updates: int = 2500
     batching: Batching = "forms"
-    batch: int = 16
+    batch: int = 8
     optimizer: Literal["adam", "adamw"] = "adamw"
-    learning_rate: float = 2e-3
+    learning_rate: float = 8e-3
     schedule: Literal["constant", "cosine"] = "cosine"
-    weight_decay: float = 0.1
+    weight_decay: float = 0.03
     clip: float | None = 1.0
     patience: int | None = None
 
@@ -63,17 +65,18 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch came to. Losses are −log p per pair; validation figures are None without such data."""
+    """What one epoch came to. Losses are −log p per pair, in training as weighted by its batches; validation
+    figures are None without such data."""
 
     number: int
+    of: int | None
+    """How many epochs there will be, where that is known."""
     updates: int
     train_loss: float
     valid_loss: float | None
     valid_accuracy: float | None
     is_best: bool
     seconds: float
-    of: int | None
-    """How many epochs there will be, where that is known."""
 
 
 @dataclass
@@ -119,24 +122,10 @@ def train(
 
     The best epoch is the one of lowest validation loss, or the last without validation data.
     """
-    epochs = epochs_to_train(data, config)
-    per_epoch = _updates_per_epoch(data, config)
     while not ended(state, data, config):
         started = time.monotonic() - state.seconds
         state.epoch += 1
-        total = torch.zeros(())
-        pairs = 0.0
-        for batch in _epoch_batches(state, data, config):
-            progress = 0.0
-            if epochs is not None:
-                progress = state.updates / (epochs * per_epoch)
-            if config.seconds:
-                progress = max(progress, (time.monotonic() - started) / config.seconds)
-            if progress >= 1:
-                break
-            total += _update(state, batch, config, progress)
-            pairs += float(batch.weight.sum())
-        train_loss = float(total) / max(pairs, 1.0)
+        train_loss = _epoch(state, data, config, started)
         if not math.isfinite(train_loss):
             raise RunError(
                 f"epoch {state.epoch}: the training loss is {train_loss}; "
@@ -151,8 +140,40 @@ def train(
             state.best = {k: v.detach().clone() for k, v in state.model.state_dict().items()}
         state.seconds = time.monotonic() - started
         yield Epoch(
-            state.epoch, state.updates, train_loss, valid_loss, accuracy, is_best, state.seconds, epochs
+            number=state.epoch,
+            of=epochs_to_train(data, config),
+            updates=state.updates,
+            train_loss=train_loss,
+            valid_loss=valid_loss,
+            valid_accuracy=accuracy,
+            is_best=is_best,
+            seconds=state.seconds,
         )
+
+
+def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float) -> float:
+    """One pass over the data, or as much of it as time allows; gives the mean loss."""
+    epochs, per_epoch = epochs_to_train(data, config), _updates_per_epoch(data, config)
+    seed = state.seed * 1_000_003 + state.epoch
+    generator = torch.Generator().manual_seed(seed)
+    if config.batching == "forms":
+        batches = by_form(data, forms=config.batch, generator=generator)
+    else:
+        batches = by_pair(data, pairs=config.batch, generator=generator)
+    total = weight = 0.0
+    device = next(state.model.parameters()).device
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)  # for dropout
+        for batch in batches:
+            done = 0.0 if epochs is None else state.updates / (epochs * per_epoch)
+            if config.seconds is not None:
+                done = max(done, (time.monotonic() - started) / config.seconds)
+            if done >= 1:
+                break
+            loss = _update(state, batch.to(device), config, Moment(state.updates, done))
+            total += loss * float(batch.weight.sum())
+            weight += float(batch.weight.sum())
+    return total / weight if weight else 0.0
 
 
 def ended(state: TrainState, data: Rows, config: TrainingConfig) -> bool:
@@ -165,28 +186,18 @@ def ended(state: TrainState, data: Rows, config: TrainingConfig) -> bool:
     )
 
 
-def _epoch_batches(state: TrainState, data: Rows, config: TrainingConfig) -> Iterator[Batch]:
-    """The batches of the state's epoch, whose number seeds their order and the dropout."""
-    generator = torch.Generator().manual_seed(state.seed * 1_000_003 + state.epoch)
-    torch.manual_seed(state.seed * 1_000_003 + state.epoch)
-    if config.batching == "forms":
-        return by_form(data, forms=config.batch, generator=generator)
-    return by_pair(data, pairs=config.batch, generator=generator)
-
-
-def _update(state: TrainState, batch: Batch, config: TrainingConfig, progress: float) -> Tensor:
-    """One step of the optimiser; gives the batch's summed loss."""
+def _update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Moment) -> float:
+    """One step of the optimiser; gives the batch's mean loss."""
     if config.schedule == "cosine":
-        rate = config.learning_rate * (0.02 + 0.98 * (1 + math.cos(math.pi * progress)) / 2)
+        rate = config.learning_rate * (0.02 + 0.98 * (1 + math.cos(math.pi * moment.done)) / 2)
         for group in state.optimizer.param_groups:
             group["lr"] = rate
     model = state.model.train()
-    batch = batch.to(next(model.parameters()).device)
     state.optimizer.zero_grad(set_to_none=True)
-    total = (model.loss(batch, step=state.updates) * batch.weight).sum()
-    (total / batch.weight.sum()).backward()
+    loss = (model.loss(batch, moment=moment) * batch.weight).sum() / batch.weight.sum()
+    loss.backward()
     if config.clip is not None:
         torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
     state.optimizer.step()
     state.updates += 1
-    return total.detach().cpu()
+    return float(loss.detach())

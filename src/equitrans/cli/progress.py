@@ -39,7 +39,7 @@ def _plain(epochs: Iterable[Epoch], console: Console) -> None:
 def describe(epoch: Epoch) -> str:
     """One epoch in a line.
 
-    >>> describe(Epoch(3, 30, 1.25, 0.5, 0.75, True, 2.0, 10))
+    >>> describe(Epoch(3, 10, 30, 1.25, 0.5, 0.75, True, 2.0))
     'epoch 3 of 10: loss 1.2500, validation 0.5000, accuracy 75.0 %, best so far'
     """
     of = "" if epoch.of is None else f" of {epoch.of}"

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from equitrans.batches import Batch, Rows, in_order
 from equitrans.decoding import Hypothesis, beam_search
+from equitrans.marginals import Moment
 from equitrans.symmetry import Symmetry
 from equitrans.vocabulary import BOS, PAD
 
@@ -22,8 +23,8 @@ class Model(nn.Module, ABC):
     symmetry: Symmetry
 
     @abstractmethod
-    def loss(self, batch: Batch, *, step: int | None = None) -> Float[Tensor, " b"]:
-        """−log p(y | x) of each row; ``step`` counts the updates made, None after training."""
+    def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
+        """−log p(y | x) of each row, at a moment of training or, without one, after it."""
 
     @abstractmethod
     def predict(

@@ -13,7 +13,7 @@ from equitrans.errors import ConfigError
 from equitrans.glayers import GConv, GDecode, GEmbed
 from equitrans.groups import Group
 from equitrans.lstm import LSTM
-from equitrans.marginals import AnnealedMax, Marginal, Max, Sum
+from equitrans.marginals import AnnealedMax, Marginal, Max, Moment, Sum
 from equitrans.models.base import Autoregressive
 from equitrans.symmetry import GroupKind, Symmetry
 from equitrans.vocabulary import BOS, EOS, PAD
@@ -32,8 +32,9 @@ class TransducerConfig:
         marginal: what is done with the alignments of a word
         group: the group of each class, the paper's cyclic shifts or all permutations
         dropout: share of the aligner's states dropped while training
-        warm_start: updates at the start in which alignments are held uniform, so that words are
-            translated before they are aligned
+        forget_bias: how far the LSTMs' forget gates are open at the start; it makes them count sooner
+        warm_start: share of training at its start in which alignments are held uniform, so that words
+            are translated before they are aligned
     """
 
     k: int = 32
@@ -43,17 +44,17 @@ class TransducerConfig:
     encoder: Literal["tied", "separate"] = "tied"
     marginal: Literal["sum", "max", "annealed"] = "sum"
     group: GroupKind = "cyclic"
-    dropout: float = 0.0
-    warm_start: int = 300
+    dropout: float = 0.3
+    forget_bias: float = 1.0
+    warm_start: float = 0.05
 
     def __post_init__(self) -> None:
         for name in ("k", "d", "embedding", "hidden"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"model.{name} is {getattr(self, name)}; it must be 1 or more")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout is {self.dropout}; it must lie in [0, 1)")
-        if self.warm_start < 0:
-            raise ConfigError(f"model.warm_start is {self.warm_start}; it must be 0 or more")
+        for name in ("dropout", "warm_start"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"model.{name} is {getattr(self, name)}; it must lie in [0, 1)")
 
     def build(self, symmetry: Symmetry) -> "Transducer":
         """A new transducer with weights from torch's current random state."""
@@ -67,6 +68,7 @@ class TransducerConfig:
                 hidden=self.hidden,
                 tied=self.encoder == "tied",
                 dropout=self.dropout,
+                forget_bias=self.forget_bias,
             ),
             marginals[self.marginal],
             warm_start=self.warm_start,
@@ -210,7 +212,14 @@ class Aligner(nn.Module):
     target_classes: Int[Tensor, " y"]
 
     def __init__(
-        self, symmetry: Symmetry, *, embedding: int, hidden: int, tied: bool, dropout: float
+        self,
+        symmetry: Symmetry,
+        *,
+        embedding: int,
+        hidden: int,
+        tied: bool = True,
+        dropout: float = 0.0,
+        forget_bias: float = 0.0,
     ) -> None:
         super().__init__()
         # PAD has no parameters: classes are counted from BOS, and padding reads whatever stands first
@@ -221,9 +230,12 @@ class Aligner(nn.Module):
             numbers = torch.tensor(classes).sub(BOS).clamp(min=0)
             self.register_buffer(name, numbers, persistent=False)
         n, m = (max(c) for c in (symmetry.source_classes, symmetry.target_classes))
-        self.encoder = LSTM(n, embedding=embedding, hidden=hidden)
-        self.backward_encoder = None if tied else LSTM(n, embedding=embedding, hidden=hidden)
-        self.decoder = LSTM(m, embedding=embedding, hidden=hidden)
+
+        def lstm(symbols: int) -> LSTM:
+            return LSTM(symbols, embedding=embedding, hidden=hidden, forget_bias=forget_bias)
+
+        self.encoder, self.decoder = lstm(n), lstm(m)
+        self.backward_encoder = None if tied else lstm(n)
         self.bilinear = nn.Parameter(torch.empty(hidden, 2 * hidden).uniform_(-0.5, 0.5))
         self.dropout = nn.Dropout(dropout)
 
@@ -278,7 +290,7 @@ class Transducer(Autoregressive):
         aligner: Aligner,
         marginal: Marginal,
         *,
-        warm_start: int = 0,
+        warm_start: float = 0.0,
     ) -> None:
         super().__init__()
         self.symmetry = symmetry
@@ -287,9 +299,9 @@ class Transducer(Autoregressive):
         self.marginal = marginal
         self.warm_start = warm_start
 
-    def loss(self, batch: Batch, *, step: int | None = None) -> Float[Tensor, " b"]:
-        joint = self._joint(batch, uniform=step is not None and step < self.warm_start)
-        by_word = self.marginal(joint, step=step)
+    def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
+        warm = moment is not None and moment.done < self.warm_start
+        by_word = self.marginal(self._joint(batch, uniform=warm), moment=moment)
         return -by_word.masked_fill(batch.target == PAD, 0.0).sum(1)
 
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:

@@ -1,0 +1,202 @@
+"""The loop: what is learned, what is best, when it ends."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+from worlds import SYMMETRIES, small
+
+from equitrans.batches import Rows
+from equitrans.errors import ConfigError, RunError
+from equitrans.models.base import greedy_accuracy, mean_loss
+from equitrans.models.transducer import TransducerConfig
+from equitrans.pairs import Pair
+from equitrans.runs import fit
+from equitrans.symmetry import LexicalClass
+from equitrans.training import TrainingConfig, TrainState, epochs_to_train, train
+
+WORLD = SYMMETRIES["verbs"]
+PAIRS = [
+    Pair(("walk",), ("WALK",)),
+    Pair(("walk", "twice"), ("WALK", "WALK")),
+    Pair(("look", "twice"), ("LOOK", "LOOK")),
+    Pair(("run", "and", "look"), ("RUN", "LOOK")),
+    Pair(("run", "after", "walk", "twice"), ("WALK", "WALK", "RUN")),
+]
+QUICK = TrainingConfig(epochs=4, batch=2)
+
+
+def state(config=QUICK, seed=0, **settings):
+    return TrainState.new(small(WORLD, seed, **settings), config, seed=seed)
+
+
+def rows(pairs=PAIRS):
+    return Rows.of(pairs, WORLD)
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
+    def numbers(seed):
+        s = state(seed=seed, dropout=0.5)
+        losses = [e.train_loss for e in train(s, rows(), rows(), QUICK)]
+        return losses, torch.cat([p.flatten() for p in s.model.parameters()])
+
+    (first, weights), (again, same), (other, _) = numbers(0), numbers(0), numbers(1)
+    assert first == again
+    assert torch.equal(weights, same)
+    assert first != other
+
+
+def test_the_best_epoch_is_the_one_of_lowest_validation_loss():
+    config = TrainingConfig(epochs=12, batch=2, learning_rate=0.3, schedule="constant")
+    s = state(config)
+    epochs = list(train(s, rows(), rows(PAIRS[:2]), config))
+    losses = [e.valid_loss for e in epochs]
+    assert s.best_epoch == 1 + losses.index(min(losses))
+    assert [e.is_best for e in epochs] == [
+        loss < min(losses[:i], default=math.inf) for i, loss in enumerate(losses)
+    ]
+    s.model.load_state_dict(s.best)
+    assert mean_loss(s.model, rows(PAIRS[:2])) == min(losses)
+
+
+def test_without_validation_data_the_last_epoch_is_the_best():
+    s = state()
+    epochs = list(train(s, rows(), None, QUICK))
+    assert [(e.valid_loss, e.valid_accuracy, e.is_best) for e in epochs] == [(None, None, True)] * 4
+    assert s.best_epoch == 4
+    assert all(torch.equal(s.best[k], v) for k, v in s.model.state_dict().items())
+
+
+def test_a_budget_of_updates_becomes_whole_epochs():
+    data = rows()
+    assert data.n_forms == 4
+    assert epochs_to_train(data, TrainingConfig(updates=10, batch=2)) == 5
+    assert epochs_to_train(data, TrainingConfig(updates=10, batch=3, batching="pairs")) == 5
+    assert epochs_to_train(data, TrainingConfig(epochs=3)) == 3
+    assert epochs_to_train(data, TrainingConfig(seconds=3.0)) is None
+
+
+def test_time_ends_training():
+    s = state()
+    config = TrainingConfig(seconds=0.3, batch=2)
+    epochs = list(train(s, rows(), None, config))
+    assert len(epochs) > 1
+    assert 0.3 <= epochs[-1].seconds < 3
+
+
+def test_patience_ends_training():
+    config = dataclasses.replace(QUICK, epochs=100, learning_rate=0.5, schedule="constant", patience=3)
+    s = state(config)
+    epochs = list(train(s, rows(), rows(), config))
+    assert len(epochs) < 100
+    assert epochs[-1].number - s.best_epoch == 3
+
+
+def test_the_rate_falls_along_a_cosine_or_stays():
+    for schedule, last in (("cosine", 0.02), ("constant", 1.0)):
+        config = TrainingConfig(epochs=50, batch=2, schedule=schedule)
+        s = state(config)
+        list(train(s, rows(), None, config))
+        rate = s.optimizer.param_groups[0]["lr"]
+        assert rate == pytest.approx(last * config.learning_rate, rel=0.1)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+@pytest.mark.parametrize("batching", ["forms", "pairs"])
+def test_every_way_of_training_lowers_the_loss(optimizer, batching):
+    config = TrainingConfig(epochs=15, batch=2, optimizer=optimizer, batching=batching, clip=None)
+    s = state(config, encoder="separate")
+    before = mean_loss(s.model, rows())
+    list(train(s, rows(), None, config))
+    assert mean_loss(s.model, rows()) < before / 2
+
+
+def test_gradients_are_clipped(monkeypatch):
+    norms = []
+    original = torch.nn.utils.clip_grad_norm_
+
+    def spy(parameters, largest):
+        parameters = list(parameters)
+        original(parameters, largest)
+        grads = [p.grad.flatten() for p in parameters if p.grad is not None]
+        norms.append(float(torch.cat(grads).norm()))
+
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", spy)
+    config = dataclasses.replace(QUICK, clip=0.1)
+    list(train(state(config), rows(), None, config))
+    assert norms
+    assert max(norms) <= 0.1 + 1e-9
+
+
+def test_a_loss_that_is_no_number_ends_training_with_advice():
+    s = state()
+    with torch.no_grad():
+        s.model.aligner.bilinear.fill_(math.nan)
+    with pytest.raises(RunError, match=r"training loss is nan; .*learning_rate"):
+        list(train(s, rows(), None, QUICK))
+
+
+def test_greedy_accuracy_is_what_greedy_decoding_gets_right():
+    model = fit(PAIRS, WORLD.classes, training=TrainingConfig(updates=60)).model
+    data = Rows.of(PAIRS, model.symmetry)
+    right = 0
+    for pair in PAIRS:
+        ((best,),) = model.predict(
+            torch.tensor([[1, *model.symmetry.source.encode(pair.source), 2]]), width=1, max_length=20
+        )
+        right += model.symmetry.target.decode(best.words) == pair.target
+    assert greedy_accuracy(model, data) == right / len(PAIRS)
+
+
+def test_a_few_lines_teach_jump_twice():
+    """The paper's promise: a word known from its class alone is used as its classmates are."""
+    torch.set_default_dtype(torch.float32)
+    pairs = [*PAIRS, Pair(("walk", "and", "look"), ("WALK", "LOOK")), Pair(("jump",), ("JUMP",))]
+    verbs = LexicalClass("verbs", ("walk", "look", "run", "jump"), ("WALK", "LOOK", "RUN", "JUMP"))
+    for seed in range(3):
+        trained = fit(pairs, [verbs], training=TrainingConfig(updates=400), seed=seed)
+        assert trained.predict(["jump twice"])[0].words == ("JUMP", "JUMP")
+
+
+def test_without_the_symmetry_it_is_not_taught():
+    """The negative control of the test above: no class, no promise."""
+    torch.set_default_dtype(torch.float32)
+    pairs = [*PAIRS, Pair(("jump",), ("JUMP",))]
+    wrong = 0
+    for seed in range(3):
+        trained = fit(pairs, (), training=TrainingConfig(updates=400), seed=seed)
+        wrong += trained.predict(["jump after look twice"])[0].words != ("LOOK", "LOOK", "JUMP")
+    assert wrong
+
+
+def test_a_stuck_start_is_cured_by_a_warm_one():
+    """Without it some seeds align a class's words with a word of no class, and stay at log(class size)."""
+    torch.set_default_dtype(torch.float32)
+    verbs, turns = SYMMETRIES["verbs × turns"].classes
+    pairs = [
+        Pair((v, "and", t), (b, a))
+        for v, a in zip(verbs.source, verbs.target, strict=True)
+        for t, b in zip(turns.source, turns.target, strict=True)
+    ]
+    config = TransducerConfig(hidden=16, dropout=0.0, warm_start=0.2)
+    for seed in range(2):
+        trained = fit(pairs, [verbs, turns], model=config, training=TrainingConfig(updates=400), seed=seed)
+        assert trained.score(pairs) == 1.0
+        assert mean_loss(trained.model, Rows.of(pairs, trained.symmetry)) < 0.1 * math.log(2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0}, "training.epochs is 0; it must be 1 or more"),
+        ({"batch": 0}, "training.batch is 0"),
+        ({"seconds": 0.0}, "training.seconds is 0.0; it must be above 0"),
+        ({"learning_rate": 0.0}, "training.learning_rate is 0.0; it must be above 0"),
+        ({"clip": -1.0}, "training.clip is -1.0"),
+        ({"weight_decay": -0.1}, "training.weight_decay is -0.1; it must be 0 or more"),
+    ],
+)
+def test_impossible_settings_are_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        TrainingConfig(**settings)
