@@ -132,9 +132,11 @@ class PlainTransducer(nn.Module):
 
 def _mirror(sequence: Tensor, lengths: Tensor) -> Tensor:
     """Each row reversed within its true length."""
-    return torch.stack(
-        [torch.cat([row[:n].flip(0), row[n:]]) for row, n in zip(sequence, lengths, strict=True)]
-    )
+    position = torch.arange(sequence.shape[1]).expand(sequence.shape[:2])
+    mirrored = torch.where(position < lengths[:, None], lengths[:, None] - 1 - position, position)
+    if sequence.dim() == 3:
+        mirrored = mirrored[:, :, None].expand_as(sequence)
+    return sequence.gather(1, mirrored)
 
 
 def _torch_lstm(lstm: LSTM) -> nn.LSTM:

@@ -26,12 +26,12 @@ class RunConfig:
 
 
 @cache
-def _recipes() -> dict[str, dict[str, dict[str, Any]]]:
+def _recipes() -> dict[str, dict[str, Any]]:
     return tomllib.loads((files("equitrans") / "recipes.toml").read_text(encoding="utf-8"))
 
 
 def recipe_names() -> list[str]:
-    """The names of all recipes."""
+    """The names of all recipes; each of the paper's also has a swapped form."""
     return list(_recipes())
 
 
@@ -40,23 +40,36 @@ def recipe(name: str, split: str | None) -> Settings:
 
     >>> recipe("paper", "add_jump")["model.hidden"]
     67
+    >>> recipe("paper-swapped", "add_jump")["model.hidden"]
+    223
+    >>> recipe("default", None)
+    {'training.updates': 2500}
     """
-    if name not in _recipes():
-        raise ConfigError(f"unknown recipe {name!r}{nearest(name, _recipes())}")
-    tables = _recipes()[name]
-    family = "simple" if split is not None and split.startswith("simple_p") else split
-    for candidate in (split, family, "any"):
-        if candidate in tables:
-            return _flat(tables["all"]) | _flat(tables[candidate])
-    raise ConfigError(f"recipe {name!r} has no settings for {split or 'own data'}; it has {', '.join(tables)}")
+    swapped = name.endswith("-swapped")
+    recipes = _recipes()
+    if name.removesuffix("-swapped") not in recipes:
+        raise ConfigError(f"unknown recipe {name!r}{nearest(name, recipes)}")
+    tables = recipes[name.removesuffix("-swapped")]
+    candidates = ["any"] if split is None else [split, split.partition("_p")[0], "scan"]
+    found = next((candidate for candidate in candidates if candidate in tables), None)
+    if found is None:
+        known = ", ".join(key for key in tables if key not in ("all", "like"))
+        raise ConfigError(f"recipe {name!r} is for {known}, not for {split or 'own data'}")
+    settings: Settings = {}
+    for table in (recipes.get(tables.get("like"), {}).get("all"), tables.get("all"), tables[found]):
+        settings |= _flat(table or {})
+    if swapped:
+        pair = ("model.embedding", "model.hidden")
+        settings |= {a: settings[b] for a, b in zip(pair, reversed(pair), strict=True) if b in settings}
+    return settings
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> Settings:
-    """Nested tables to dotted names."""
+    """Nested tables to dotted names; TOML has no null, so it is spelled out."""
     out: Settings = {}
     for key, value in table.items():
         if isinstance(value, dict):
             out |= _flat(value, f"{prefix}{key}.")
         else:
-            out[prefix + key] = value
+            out[prefix + key] = None if value == "null" else value
     return out

@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import TypeVar
 
 from equitrans.batches import Rows, pad_source
+from equitrans.decoding import Hypothesis
 from equitrans.errors import DataError
 from equitrans.models.base import Model, mean_loss
 from equitrans.pairs import Pair
-from equitrans.symmetry import Symmetry
+from equitrans.symmetry import Renaming, Sentence, Symmetry
 
 Words = tuple[str, ...]
 K = TypeVar("K")
@@ -101,24 +102,37 @@ class Report:
 def predict(
     model: Model, sentences: Sequence[Words], *, width: int, max_length: int, n_best: int = 1
 ) -> list[list[Prediction]]:
-    """The best targets of each sentence, best first; sentences of similar length are decoded together."""
+    """The best targets of each sentence, best first.
+
+    One sentence of each orbit is decoded and stands for the others (theorem 1), so that predictions
+    commute with the group even where hypotheses tie. Sentences of similar length are decoded together.
+    """
     symmetry, device = model.symmetry, next(model.parameters()).device
     model.eval()
-    distinct = sorted({tuple(s) for s in sentences}, key=lambda s: (len(s), s))
-    encoded = {s: symmetry.source.encode(s) for s in distinct}
-    found: dict[Words, list[Prediction]] = {}
+    renamings = [Renaming(symmetry) for _ in sentences]
+    renamed = [
+        renaming.source(symmetry.source.encode(sentence))
+        for renaming, sentence in zip(renamings, sentences, strict=True)
+    ]
+    found: dict[Sentence, list[Hypothesis]] = {}
+    distinct = sorted(set(renamed), key=lambda s: (len(s), s))
     while distinct:
         longest = len(distinct[-1]) + 2
         rows = max(1, min(512, _ENTRIES // (width * longest * len(symmetry.target))))
         chunk, distinct = distinct[-rows:], distinct[:-rows]
-        source = pad_source(encoded[s] for s in chunk).to(device)
-        best = model.predict(source, width=width, max_length=max_length, n_best=n_best)
-        for sentence, hypotheses in zip(chunk, best, strict=True):
-            found[sentence] = [
-                Prediction(symmetry.target.decode(h.words), h.log_prob, h.finished)
-                for h in hypotheses
-            ]
-    return [found[tuple(s)] for s in sentences]
+        best = model.predict(
+            pad_source(chunk).to(device), width=width, max_length=max_length, n_best=n_best
+        )
+        found.update(zip(chunk, best, strict=True))
+    return [
+        [
+            Prediction(
+                symmetry.target.decode(renaming.original_target(h.words)), h.log_prob, h.finished
+            )
+            for h in found[sentence]
+        ]
+        for renaming, sentence in zip(renamings, renamed, strict=True)
+    ]
 
 
 def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int) -> Report:

@@ -135,24 +135,23 @@ class Symmetry:
         return tuple(names.get(word, word) for word in sentence)
 
     @cached_property
-    def _home(self) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
-        """Class and place in it of every class word, by side."""
-        return (
-            {self.source.index[w]: (c, i) for c, k in enumerate(self.classes) for i, w in enumerate(k.source)},
-            {self.target.index[w]: (c, i) for c, k in enumerate(self.classes) for i, w in enumerate(k.target)},
+    def homes(self) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
+        """For each side, the class of every class word and its place there."""
+        source, target = (
+            {
+                vocabulary.index[word]: (c, i)
+                for c, words in enumerate(sides)
+                for i, word in enumerate(words)
+            }
+            for vocabulary, sides in (
+                (self.source, [c.source for c in self.classes]),
+                (self.target, [c.target for c in self.classes]),
+            )
         )
-
-    @cached_property
-    def _words(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """The words of every class, by side."""
-        return (
-            [self.source.encode(c.source) for c in self.classes],
-            [self.target.encode(c.target) for c in self.classes],
-        )
+        return source, target
 
     def representative(self, source: Sentence, target: Sentence = ()) -> tuple[Sentence, Sentence]:
-        """The same pair for all members of its orbit: in every class the first word to appear becomes
-        the class's first (cyclic), or words are renamed in order of appearance (symmetric).
+        """The same pair for all members of its orbit.
 
         Members of an orbit have the same likelihood (theorem 3), so one of them can stand for all.
 
@@ -161,24 +160,57 @@ class Symmetry:
         >>> symmetry.representative((4, 5), (5, 4)) == symmetry.representative((5, 3), (3, 5))
         True
         """
-        renamed: list[dict[int, int]] = [{} for _ in self.classes]
-        sides: list[Sentence] = []
-        for side, sentence in enumerate((source, target)):
-            home, words = self._home[side], self._words[side]
-            out = []
-            for word in sentence:
-                if word in home:
-                    c, i = home[word]
-                    names, n = renamed[c], len(words[c])
-                    if i not in names:
-                        if self.kind == "symmetric":
-                            names[i] = len(names)
-                        else:
-                            names.update((j, (j - i) % n) for j in range(n))
-                    word = words[c][names[i]]
-                out.append(word)
-            sides.append(tuple(out))
-        return sides[0], sides[1]
+        renaming = Renaming(self)
+        return renaming.source(source), renaming.target(target)
+
+
+class Renaming:
+    """The group element that takes a pair to its orbit's representative, found word by word.
+
+    In a cyclic class the first word to appear becomes the class's first, and the others move along; in a
+    symmetric one words take the places of the class in order of appearance.
+    """
+
+    def __init__(self, symmetry: Symmetry) -> None:
+        self._symmetry = symmetry
+        self._new: list[dict[int, int]] = [{} for _ in symmetry.classes]
+
+    def source(self, sentence: Sentence) -> Sentence:
+        """A source sentence renamed."""
+        home = self._symmetry.homes[0]
+        return tuple(self._renamed(0, *home[word]) if word in home else word for word in sentence)
+
+    def target(self, sentence: Sentence) -> Sentence:
+        """A target sentence renamed."""
+        home = self._symmetry.homes[1]
+        return tuple(self._renamed(1, *home[word]) if word in home else word for word in sentence)
+
+    def original_target(self, sentence: Sentence) -> Sentence:
+        """A renamed target sentence as it was."""
+        home = self._symmetry.homes[1]
+        return tuple(self._original(*home[word]) if word in home else word for word in sentence)
+
+    def _renamed(self, side: int, c: int, place: int) -> int:
+        names, n = self._new[c], len(self._symmetry.classes[c].source)
+        if self._symmetry.kind == "cyclic":
+            shift = names.setdefault(0, place)
+            return self._word(side, c, (place - shift) % n)
+        return self._word(side, c, names.setdefault(place, len(names)))
+
+    def _original(self, c: int, place: int) -> int:
+        names, n = self._new[c], len(self._symmetry.classes[c].source)
+        if self._symmetry.kind == "cyclic":
+            return self._word(1, c, (place + names.get(0, 0)) % n)
+        # words that did not appear take the places that are left, in order
+        left = (i for i in range(n) if i not in names)
+        old = [*names, *left]
+        return self._word(1, c, old[place])
+
+    def _word(self, side: int, c: int, place: int) -> int:
+        lexical = self._symmetry.classes[c]
+        if side == 0:
+            return self._symmetry.source.index[lexical.source[place]]
+        return self._symmetry.target.index[lexical.target[place]]
 
 
 def _classes(size: int, classes: list[tuple[int, ...]]) -> tuple[int, ...]:

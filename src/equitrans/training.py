@@ -170,7 +170,7 @@ def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float
                 done = max(done, (time.monotonic() - started) / config.seconds)
             if done >= 1:
                 break
-            loss = _update(state, batch.to(device), config, Moment(state.updates, done))
+            loss = update(state, batch.to(device), config, Moment(state.updates, done))
             total += loss * float(batch.weight.sum())
             weight += float(batch.weight.sum())
     return total / weight if weight else 0.0
@@ -186,7 +186,7 @@ def ended(state: TrainState, data: Rows, config: TrainingConfig) -> bool:
     )
 
 
-def _update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Moment) -> float:
+def update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Moment) -> float:
     """One step of the optimiser; gives the batch's mean loss."""
     if config.schedule == "cosine":
         rate = config.learning_rate * (0.02 + 0.98 * (1 + math.cos(math.pi * moment.done)) / 2)

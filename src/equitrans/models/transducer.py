@@ -277,7 +277,7 @@ class TransducerState(NamedTuple):
     """The aligner's state, and log p(y | x_n) for every source position."""
 
     aligner: AlignerState
-    emitted: Float[Tensor, "b n y"]
+    emitted: Float[Tensor, "b y n"]
 
 
 class Transducer(Autoregressive):
@@ -327,14 +327,14 @@ class Transducer(Autoregressive):
 
     def start(self, source: Int[Tensor, "b n"]) -> TransducerState:
         words, at = torch.unique(source, return_inverse=True)
-        return TransducerState(self.aligner.start(source), self.translator(words)[at])
+        emitted = self.translator(words)[at].transpose(1, 2).contiguous()
+        return TransducerState(self.aligner.start(source), emitted)
 
     def step(
         self, state: TransducerState, previous: Int[Tensor, " b"]
     ) -> tuple[Float[Tensor, "b y"], TransducerState]:
         aligned, after = self.aligner.advance(state.aligner, previous[:, None])
-        joint = state.emitted + aligned.transpose(1, 2)
-        return self.marginal(joint.transpose(1, 2)), state._replace(aligner=after)
+        return self.marginal(state.emitted + aligned), state._replace(aligner=after)
 
 
 def _uniform(source: Int[Tensor, "b n"], *, like: Tensor) -> Float[Tensor, "b n"]:
