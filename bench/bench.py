@@ -2,9 +2,10 @@
 
     make bench
 
-Training compares pairs per second on Add Jump, at the paper's sizes, with the plain implementation of
-the tests: batches of eight pairs, vectorised over positions, the G-stack at every position, nothing shared.
-Decoding compares sentences per second with the same search, one sentence at a time.
+Training compares pairs per second on Add Jump, at the paper's sizes, with the plain implementation
+of the tests: batches of eight pairs, vectorised over positions, the G-stack at every position,
+nothing shared. Decoding compares sentences per second with the same search, one sentence at a
+time.
 """
 
 import argparse
@@ -20,7 +21,6 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from plain import PlainTransducer
 from rich.console import Console
 from rich.table import Table
 
@@ -32,6 +32,7 @@ from equitrans.models.transducer import Transducer, TransducerConfig
 from equitrans.scan import CLASSES, load_split
 from equitrans.symmetry import Symmetry
 from equitrans.training import TrainingConfig, TrainState, update
+from plain import PlainTransducer
 
 PAPER = TransducerConfig(k=122, d=7, embedding=223, hidden=67, warm_start=0.0, dropout=0.0)
 """The paper's sizes for Add Jump."""
@@ -39,7 +40,9 @@ PAPER = TransducerConfig(k=122, d=7, embedding=223, hidden=67, warm_start=0.0, d
 
 def main() -> None:
     """Measure, print a table, and write all figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=20.0, help="for each side of a ratio")
     parser.add_argument("--out", type=Path, default=Path("bench/results.json"))
     asked = parser.parse_args()
@@ -58,14 +61,16 @@ def main() -> None:
     table = Table("what", "ours", "plain", "unit", "ratio", box=None)
     for row in results["ratios"]:
         table.add_row(
-            row["what"], f"{row['ours']:.0f}", f"{row['plain']:.1f}", row["unit"], f"{row['ratio']:.1f}×"
+            row["what"],
+            f"{row['ours']:.0f}",
+            f"{row['plain']:.1f}",
+            row["unit"],
+            f"{row['ratio']:.1f}×",
         )
     Console().print(table)
 
 
-def rates(
-    ours: Iterator[float], plain: Iterator[float], seconds: float
-) -> tuple[float, float]:
+def rates(ours: Iterator[float], plain: Iterator[float], seconds: float) -> tuple[float, float]:
     """Units per second of two endless jobs, run in turns so that both see the same machine."""
     spent, done = [0.0, 0.0], [0.0, 0.0]
     for job in (ours, plain):
@@ -118,7 +123,8 @@ def training(classes: str, seconds: float) -> dict[str, object]:
 
 
 def decoding(width: int, seconds: float) -> dict[str, object]:
-    """Sentences per second of a model that has learned when to stop, or it would decode to the limit."""
+    """Sentences per second of a model that has learned when to stop, or it would decode to the
+    limit."""
     split = load_split("add_jump")
     model = _roughly_trained(split.train)
     sentences = [x for x, _ in split.test]
@@ -135,7 +141,9 @@ def decoding(width: int, seconds: float) -> dict[str, object]:
             yield 1.0
 
     name = "greedy search" if width == 1 else f"beam search, width {width}"
-    return ratio(f"{name}, batches against single sentences", "sentences/s", *rates(ours(), plain(), seconds))
+    return ratio(
+        f"{name}, batches against single sentences", "sentences/s", *rates(ours(), plain(), seconds)
+    )
 
 
 def _roughly_trained(pairs: tuple) -> Transducer:
@@ -149,7 +157,6 @@ def _roughly_trained(pairs: tuple) -> Transducer:
         for batch in by_form(rows, forms=config.batch, generator=generator):
             update(state, batch, config, Moment(state.updates, epoch / 20))
     return state.model.eval()
-
 
 
 if __name__ == "__main__":

@@ -9,10 +9,12 @@ from hypothesis import settings
 settings.register_profile("equitrans", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("equitrans")
 
+# at once, since fixtures of a whole module come before those of a test
+torch.set_num_threads(1)
+
 
 @pytest.fixture(autouse=True)
 def _float64() -> Iterator[None]:
-    torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(0)
     yield

@@ -1,8 +1,9 @@
-"""The paper's equations as a competent first version would have them: the oracle of the tests, the yardstick
-of the benchmarks.
+"""The paper's equations as a competent first version would have them: the oracle of the tests, the
+yardstick of the benchmarks.
 
-Pairs are padded and packed, the G-stack is applied at every position of every sentence, each class with its
-group listed in full, and nothing is shared between pairs. Weights are those of the fast model.
+Pairs are padded and packed, the G-stack is applied at every position of every sentence, each class
+with its group listed in full, and nothing is shared between pairs. Weights are those of the fast
+model.
 """
 
 import torch
@@ -65,7 +66,8 @@ class PlainTransducer(nn.Module):
             translator.factors, self.tables, strict=True
         ):
             g = len(quotient)
-            # features of every word on this factor: g words of the class, the word itself if of no class
+            # features of every word on this factor: g words of the class, the word itself if of no
+            # class
             omega = plain[:, None].expand(-1, g, -1)
             omega = omega.index_put((torch.tensor(words),), factor.embed.omega[back.T])
             lives = torch.zeros(self.n_source)

@@ -81,7 +81,9 @@ def test_only_plots_knows_matplotlib_and_only_the_command_line_knows_rich_and_js
 def test_importing_the_package_loads_none_of_what_only_some_need():
     heavy = ["matplotlib", "rich", "jsonargparse", "beartype"]
     program = f"import sys, equitrans; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -102,6 +104,8 @@ def test_the_changelog_s_top_version_is_the_package_s():
     lines = (root / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
     top = next(line for line in lines if line.startswith("## [") and "Unreleased" not in line)
     declared = next(
-        line for line in (root / "pyproject.toml").read_text().splitlines() if line.startswith("version")
+        line
+        for line in (root / "pyproject.toml").read_text().splitlines()
+        if line.startswith("version")
     )
     assert declared.split('"')[1] == top.split("[")[1].split("]")[0]

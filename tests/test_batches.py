@@ -6,13 +6,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from worlds import SYMMETRIES, elements, moved, random_pairs, symmetry
 
 from equitrans.batches import Rows, by_form, by_pair, in_order
 from equitrans.pairs import Pair
 from equitrans.scan import CLASSES, load_split
 from equitrans.symmetry import Symmetry
 from equitrans.vocabulary import BOS, EOS, PAD
+from worlds import SYMMETRIES, elements, moved, random_pairs, symmetry
 
 
 def generator(seed=0):
@@ -47,7 +47,10 @@ def test_rows_of_one_form_stand_together_and_have_one_sequence_of_classes(name):
     rows = Rows.of(pairs, world)
     assert rows.form.diff().min() >= 0
     batch = rows.batch(torch.arange(len(rows.weight)), rows.weight)
-    for side, classes in ((batch.source, world.source_classes), (batch.target, world.target_classes)):
+    for side, classes in (
+        (batch.source, world.source_classes),
+        (batch.target, world.target_classes),
+    ):
         numbers = torch.tensor(classes)[side]
         assert torch.equal(numbers, numbers[batch.first][batch.form])
     forms = {
@@ -97,7 +100,9 @@ def test_epochs_differ_and_seeds_decide():
 
 
 def test_batches_are_no_wider_than_they_must_be_and_of_similar_length():
-    rows = Rows.of(load_split("simple_p4").train, Symmetry.of(CLASSES["both"], load_split("simple_p4").train))
+    rows = Rows.of(
+        load_split("simple_p4").train, Symmetry.of(CLASSES["both"], load_split("simple_p4").train)
+    )
     widths, needed = 0, 0
     for batch in by_form(rows, forms=8, generator=generator()):
         assert (batch.target[:, -1] != PAD).any()

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import pytest
 import torch
 from torch import Tensor
-from worlds import SYMMETRIES, elements, moved, random_pairs, small
 
 from equitrans.batches import pad_source
 from equitrans.decoding import Hypothesis, beam_search
 from equitrans.vocabulary import BOS, EOS, N_SPECIAL, PAD
+from worlds import SYMMETRIES, elements, moved, random_pairs, small
 
 
 class Seen(NamedTuple):
@@ -28,7 +28,9 @@ class Table:
     def scores(self, code):
         if code not in self.cache:
             draw = torch.Generator().manual_seed(hash((self.seed, code)) % 2**31)
-            logits = self.spread * torch.randn(self.words + N_SPECIAL, generator=draw, dtype=torch.float64)
+            logits = self.spread * torch.randn(
+                self.words + N_SPECIAL, generator=draw, dtype=torch.float64
+            )
             logits[[PAD, BOS]] = -math.inf
             self.cache[code] = torch.log_softmax(logits, 0)
         return self.cache[code]
@@ -92,8 +94,10 @@ def plain_beam_search(scorer, first, width, max_length):
                 continue
             code = code * 31 + (words[-1] if words else BOS)
             scores = scorer.scores(code)
-            for word in range(EOS, len(scores)):
-                grown.append(((*words, word), total + float(scores[word]), code, word == EOS))
+            grown += [
+                ((*words, word), total + float(scores[word]), code, word == EOS)
+                for word in range(EOS, len(scores))
+            ]
         beams = sorted(grown, key=lambda b: -b[1] / len(b[0]))[:width]
     return [
         Hypothesis(tuple(w for w in words if w != EOS), total, done)
@@ -103,7 +107,11 @@ def plain_beam_search(scorer, first, width, max_length):
 
 def test_greedy_takes_the_best_word_each_time():
     scorer = Table(words=3, seed=3)
-    (found,), code, words = beam_search(scorer, torch.tensor([[BOS, 7, EOS]]), width=1, max_length=6)[0:1], 7, ()
+    (found,), code, words = (
+        beam_search(scorer, torch.tensor([[BOS, 7, EOS]]), width=1, max_length=6)[0:1],
+        7,
+        (),
+    )
     previous = BOS
     for _ in range(6):
         code = code * 31 + previous
@@ -149,9 +157,8 @@ def test_a_sentence_does_not_feel_its_neighbours():
 
 
 def test_the_score_of_a_hypothesis_is_its_likelihood():
-    from worlds import unshared
-
     from equitrans.pairs import Pair
+    from worlds import unshared
 
     model = small(SYMMETRIES["verbs × turns"], seed=2)
     world = model.symmetry
@@ -167,7 +174,9 @@ def test_the_score_of_a_hypothesis_is_its_likelihood():
 def test_no_end_in_sight_is_admitted():
     scorer = Table(words=2, seed=0)
     for code in range(-1, 10**4):
-        scorer.cache[code] = torch.log_softmax(torch.tensor([-math.inf, -math.inf, -50.0, 1.0, 0.0]), 0)
+        scorer.cache[code] = torch.log_softmax(
+            torch.tensor([-math.inf, -math.inf, -50.0, 1.0, 0.0]), 0
+        )
     ((best,),) = beam_search(scorer, torch.tensor([[BOS, 0, EOS]]), width=2, max_length=3)
     assert not best.finished
     assert len(best.words) == 3

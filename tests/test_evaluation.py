@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from worlds import SYMMETRIES, random_pairs, small
 
 from equitrans.errors import DataError, VocabularyError
 from equitrans.evaluation import Report, Tally, evaluate, predict
@@ -11,6 +10,7 @@ from equitrans.runs import fit
 from equitrans.symmetry import LexicalClass
 from equitrans.trained import Trained
 from equitrans.training import TrainingConfig
+from worlds import SYMMETRIES, random_pairs, small
 
 VERBS = LexicalClass("verbs", ("walk", "run", "jump"), ("WALK", "RUN", "JUMP"))
 PAIRS = [
@@ -38,7 +38,10 @@ def test_a_report_counts_what_is_right_by_length_and_by_template():
     )
     assert report.exact_match == 2 / 3
     assert report.by_length() == {1: Tally(1, 2), 2: Tally(1, 1)}
-    assert list(report.by_template().items()) == [(("<l>",), Tally(1, 2)), (("<l>", "c"), Tally(1, 1))]
+    assert list(report.by_template().items()) == [
+        (("<l>",), Tally(1, 2)),
+        (("<l>", "c"), Tally(1, 1)),
+    ]
     assert report.errors == ((pairs[1], ("X",)),)
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from worlds import assert_close
 
 from equitrans.glayers import GConv, GDecode, GEmbed
 from equitrans.groups import Group, compose, inverse
+from worlds import assert_close
 
 GROUPS = [
     Group.cyclic(4),
@@ -36,9 +36,7 @@ def test_eq_1_g_conv(group):
     assert layer.psi.shape == (group.order, 3, 2)
     f, at = torch.randn(group.order, 3), number(group)
     for i, g in enumerate(group.elements):
-        terms = [
-            f[j] @ layer.psi[at[compose(inverse(g), h)]] for j, h in enumerate(group.elements)
-        ]
+        terms = [f[j] @ layer.psi[at[compose(inverse(g), h)]] for j, h in enumerate(group.elements)]
         assert_close(layer(f)[i], torch.stack(terms).sum(0))
 
 
@@ -52,7 +50,8 @@ def test_eq_3_g_decode(group):
 
 
 def violations(group, embed, conv, decode):
-    """The largest difference between moving a word before the stack and moving the output after it."""
+    """The largest difference between moving a word before the stack and moving the output after
+    it."""
 
     def stack(x):
         return decode(torch.tanh(conv(torch.tanh(embed(x))))).detach()

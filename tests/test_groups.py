@@ -60,7 +60,14 @@ def test_what_is_no_permutation_is_refused():
 
 
 def test_the_paper_s_examples_in_cycle_notation():
-    assert {cycles(g) for g in Group.symmetric(3)} == {"()", "(12)", "(13)", "(23)", "(123)", "(132)"}
+    assert {cycles(g) for g in Group.symmetric(3)} == {
+        "()",
+        "(12)",
+        "(13)",
+        "(23)",
+        "(123)",
+        "(132)",
+    }
     assert {cycles(g) for g in Group.cyclic(3)} == {"()", "(123)", "(132)"}
     assert [cycles(g) for g in Group.cyclic(4)] == ["()", "(1234)", "(13)(24)", "(1432)"]
     assert cycles(Group.cyclic(11).elements[1]) == "(1 2 3 4 5 6 7 8 9 10 11)"
@@ -91,8 +98,7 @@ def test_an_action_is_one(group, data):
 @pytest.mark.parametrize("group", GROUPS, ids=repr)
 def test_orbits_of_a_group_and_its_points_are_quotients(group):
     """(g, x) and (e, g⁻¹∘x) share an orbit: what turns shared weights into the paper's ω(g⁻¹∘x)."""
-    points = [g for g in group.generators]
-    table = orbits(group.regular(), points)
+    table = orbits(group.regular(), group.generators)
     for i, g in enumerate(group.elements):
         assert table[i] == [table[0][inverse(g)[x]] for x in range(group.degree)]
     # and nothing more is shared than that

@@ -1,10 +1,10 @@
 """Our LSTM against torch's, forwards and backwards."""
 
 import torch
-from plain import _torch_lstm
-from worlds import assert_close
 
 from equitrans.lstm import LSTM, _Recurrence
+from plain import _torch_lstm
+from worlds import assert_close
 
 
 def test_states_cells_and_gradients_are_those_of_torch():
@@ -35,7 +35,9 @@ def test_the_written_out_gradient_is_the_numerical_one():
     def leaf(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, requires_grad=True)
 
-    assert torch.autograd.gradcheck(_Recurrence.apply, (leaf(3, 2, 12), leaf(3, 12), leaf(2, 3), leaf(2, 3)))
+    assert torch.autograd.gradcheck(
+        _Recurrence.apply, (leaf(3, 2, 12), leaf(3, 12), leaf(2, 3), leaf(2, 3))
+    )
 
 
 def test_it_can_be_read_in_two_goes():

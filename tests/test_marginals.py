@@ -6,15 +6,17 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from worlds import assert_close, at
 
 from equitrans.errors import ConfigError
 from equitrans.marginals import AnnealedMax, Max, Sum
+from worlds import assert_close, at
 
 
 def joints(seed: int, n: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed)
-    return torch.log_softmax(3 * torch.randn(4, n, generator=generator, dtype=torch.float64), -1) - 1
+    return (
+        torch.log_softmax(3 * torch.randn(4, n, generator=generator, dtype=torch.float64), -1) - 1
+    )
 
 
 @given(st.integers(0, 999), st.integers(1, 7), st.integers(0, 50_000))
@@ -60,7 +62,9 @@ def test_padding_gets_no_share(marginal, step):
 
 @pytest.mark.parametrize("marginal", [Sum(), Max(), AnnealedMax()], ids=str)
 def test_gradients_stay_finite_beside_padding_and_impossible_words(marginal):
-    joint = torch.tensor([[-2000.0, -1.0, -math.inf], [-3000.0, -2500.0, -math.inf]]).requires_grad_()
+    joint = torch.tensor(
+        [[-2000.0, -1.0, -math.inf], [-3000.0, -2500.0, -math.inf]]
+    ).requires_grad_()
     marginal(joint, moment=at(100_000)).sum().backward()
     assert joint.grad is not None
     assert joint.grad.isfinite().all()

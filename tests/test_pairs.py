@@ -8,7 +8,11 @@ from equitrans.errors import DataError
 from equitrans.files import write_atomically
 from equitrans.pairs import Pair, format_scan, format_tsv, hold_out, read_pairs
 
-words = st.text(st.characters(categories=("L", "N", "P"), exclude_characters="\x85\u2028"), min_size=1, max_size=4)
+words = st.text(
+    st.characters(categories=("L", "N", "P"), exclude_characters="\x85\u2028"),
+    min_size=1,
+    max_size=4,
+)
 sentences = st.lists(words, min_size=1, max_size=4).map(tuple)
 pair_lists = st.lists(st.builds(Pair, sentences, sentences), min_size=1, max_size=5)
 

@@ -126,7 +126,10 @@ def test_a_download_is_verified_resumes_and_leaves_nothing_wrong(tmp_path, serve
     with pytest.raises(DataError, match="add_jump: checksum"):
         list(download(out, url=url))
     assert load_split("length", out).origin == "official"
-    assert sorted(p.name for p in out.rglob("*.txt")) == ["tasks_test_length.txt", "tasks_train_length.txt"]
+    assert sorted(p.name for p in out.rglob("*.txt")) == [
+        "tasks_test_length.txt",
+        "tasks_train_length.txt",
+    ]
     assert not list(out.rglob("*.part"))
 
     official(folder, "add_jump")

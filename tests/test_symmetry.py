@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from worlds import SOURCE, SYMMETRIES, TARGET, TURNS, VERBS, elements, moved, random_pairs, symmetry
 
 from equitrans.errors import DataError, SymmetryError, VocabularyError
 from equitrans.symmetry import LexicalClass, Symmetry, format_classes, read_classes
 from equitrans.vocabulary import EOS
+from worlds import SOURCE, SYMMETRIES, TARGET, TURNS, VERBS, elements, moved, random_pairs, symmetry
 
 
 def test_the_group_is_the_product_of_the_classes_factors():
@@ -20,7 +20,9 @@ def test_the_group_is_the_product_of_the_classes_factors():
 
 def test_the_same_element_moves_both_sides_in_step():
     world = symmetry(VERBS, TURNS)
-    (pair,) = moved([(("walk", "left", "and"), ("WALK", "LTURN", "stop"))], world.group.generators[0], world)
+    (pair,) = moved(
+        [(("walk", "left", "and"), ("WALK", "LTURN", "stop"))], world.group.generators[0], world
+    )
     assert pair == (("look", "left", "and"), ("LOOK", "LTURN", "stop"))
     (pair,) = moved([(("walk", "left"), ("WALK", "LTURN"))], world.group.generators[1], world)
     assert pair == (("walk", "right"), ("WALK", "RTURN"))
@@ -67,7 +69,10 @@ def test_class_words_that_the_data_do_not_show_are_known():
     ("classes", "message"),
     [
         ([VERBS, LexicalClass("more", ("jump",), ("X",))], "source word 'jump' is in two classes"),
-        ([VERBS, LexicalClass("more", ("hop",), ("JUMP",))], "target word 'JUMP' is in two classes"),
+        (
+            [VERBS, LexicalClass("more", ("hop",), ("JUMP",))],
+            "target word 'JUMP' is in two classes",
+        ),
         ([VERBS, LexicalClass("verbs", ("hop",), ("HOP",))], "two classes are named 'verbs'"),
     ],
 )
@@ -90,7 +95,11 @@ def test_a_class_must_be_whole():
 names = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=5)
 
 
-@given(st.lists(st.tuples(names, names), min_size=1, max_size=4, unique_by=(lambda t: t[0], lambda t: t[1])))
+@given(
+    st.lists(
+        st.tuples(names, names), min_size=1, max_size=4, unique_by=(lambda t: t[0], lambda t: t[1])
+    )
+)
 def test_classes_survive_their_file(tmp_path_factory, words):
     path = tmp_path_factory.mktemp("classes") / "c.toml"
     classes = (LexicalClass("a class", *zip(*words, strict=True)), VERBS)

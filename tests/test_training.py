@@ -5,7 +5,6 @@ import math
 
 import pytest
 import torch
-from worlds import SYMMETRIES, small
 
 from equitrans.batches import Rows
 from equitrans.errors import ConfigError, RunError
@@ -15,6 +14,7 @@ from equitrans.pairs import Pair
 from equitrans.runs import fit
 from equitrans.symmetry import LexicalClass
 from equitrans.training import TrainingConfig, TrainState, epochs_to_train, train
+from worlds import SYMMETRIES, random_pairs, small
 
 WORLD = SYMMETRIES["verbs"]
 PAIRS = [
@@ -77,6 +77,14 @@ def test_a_budget_of_updates_becomes_whole_epochs():
     assert epochs_to_train(data, TrainingConfig(seconds=3.0)) is None
 
 
+def test_without_a_budget_there_are_a_hundred_updates_per_form_within_limits():
+    few, some = rows(), Rows.of(random_pairs(0, 30), WORLD)
+    many = Rows.of(random_pairs(0, 300), WORLD)
+    assert epochs_to_train(few, TrainingConfig(batch=1)) == math.ceil(500 / 4)
+    assert epochs_to_train(some, TrainingConfig(batch=1)) == 100
+    assert epochs_to_train(many, TrainingConfig(batch=1)) == math.ceil(7000 / many.n_forms)
+
+
 def test_time_ends_training():
     s = state()
     config = TrainingConfig(seconds=0.3, batch=2)
@@ -86,7 +94,9 @@ def test_time_ends_training():
 
 
 def test_patience_ends_training():
-    config = dataclasses.replace(QUICK, epochs=100, learning_rate=0.5, schedule="constant", patience=3)
+    config = dataclasses.replace(
+        QUICK, epochs=100, learning_rate=0.5, schedule="constant", patience=3
+    )
     s = state(config)
     epochs = list(train(s, rows(), rows(), config))
     assert len(epochs) < 100
@@ -143,7 +153,9 @@ def test_greedy_accuracy_is_what_greedy_decoding_gets_right():
     right = 0
     for pair in PAIRS:
         ((best,),) = model.predict(
-            torch.tensor([[1, *model.symmetry.source.encode(pair.source), 2]]), width=1, max_length=20
+            torch.tensor([[1, *model.symmetry.source.encode(pair.source), 2]]),
+            width=1,
+            max_length=20,
         )
         right += model.symmetry.target.decode(best.words) == pair.target
     assert greedy_accuracy(model, data) == right / len(PAIRS)
@@ -171,7 +183,8 @@ def test_without_the_symmetry_it_is_not_taught():
 
 
 def test_a_stuck_start_is_cured_by_a_warm_one():
-    """Without it some seeds align a class's words with a word of no class, and stay at log(class size)."""
+    """Without it some seeds align a class's words with a word of no class, and stay at log(class
+    size)."""
     torch.set_default_dtype(torch.float32)
     verbs, turns = SYMMETRIES["verbs × turns"].classes
     pairs = [
@@ -181,7 +194,9 @@ def test_a_stuck_start_is_cured_by_a_warm_one():
     ]
     config = TransducerConfig(hidden=16, dropout=0.0, warm_start=0.2)
     for seed in range(2):
-        trained = fit(pairs, [verbs, turns], model=config, training=TrainingConfig(updates=400), seed=seed)
+        trained = fit(
+            pairs, [verbs, turns], model=config, training=TrainingConfig(updates=400), seed=seed
+        )
         assert trained.score(pairs) == 1.0
         assert mean_loss(trained.model, Rows.of(pairs, trained.symmetry)) < 0.1 * math.log(2)
 

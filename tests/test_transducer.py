@@ -5,6 +5,11 @@ import math
 
 import pytest
 import torch
+
+from equitrans.groups import inverse
+from equitrans.models.transducer import Aligner, Transducer, Translator
+from equitrans.pairs import Pair
+from equitrans.vocabulary import BOS, EOS, PAD
 from plain import PlainTransducer
 from worlds import (
     SOURCE,
@@ -21,11 +26,6 @@ from worlds import (
     symmetry,
     unshared,
 )
-
-from equitrans.groups import inverse
-from equitrans.models.transducer import Aligner, Transducer, Translator
-from equitrans.pairs import Pair
-from equitrans.vocabulary import BOS, EOS, PAD
 
 MARGINALS = ["sum", "max", "annealed"]
 every_symmetry = pytest.mark.parametrize("name", SYMMETRIES)
@@ -112,7 +112,9 @@ def test_rows_do_not_depend_on_which_others_are_asked_for(name):
 
 
 def test_the_symmetric_group_s_table_has_a_diagonal_and_an_off_diagonal_value():
-    table = small(symmetry(VERBS, kind="symmetric")).translator(torch.tensor(SOURCE.encode(VERBS.source)))
+    table = small(symmetry(VERBS, kind="symmetric")).translator(
+        torch.tensor(SOURCE.encode(VERBS.source))
+    )
     block = table[:, list(TARGET.encode(VERBS.target))]
     off = block[~torch.eye(4, dtype=torch.bool)]
     assert_close(block.diag(), block[0, 0].expand(4))
@@ -140,7 +142,8 @@ def test_eq_5_is_eq_4_summed_over_all_alignments(name):
 @cyclic
 @pytest.mark.parametrize("encoder", ["tied", "separate"])
 def test_loss_and_gradient_of_shared_forms_are_the_plain_ones_pair_by_pair(name, encoder):
-    """The fast path against the oracle: one alignment per form and one row per orbit change nothing."""
+    """The fast path against the oracle: one alignment per form and one row per orbit change
+    nothing."""
     model = small(SYMMETRIES[name], encoder=encoder)
     plain = PlainTransducer(model)
     pairs = random_pairs(1, 12)
@@ -171,7 +174,10 @@ def test_sharing_changes_no_loss(name, marginal):
     model = small(SYMMETRIES[name], marginal=marginal)
     pairs = random_pairs(2, 30)
     batch, alone = shared(pairs, model.symmetry), unshared(pairs, model.symmetry)
-    assert_close((model.loss(batch, moment=at(9)) * batch.weight).sum(), model.loss(alone, moment=at(9)).sum())
+    assert_close(
+        (model.loss(batch, moment=at(9)) * batch.weight).sum(),
+        model.loss(alone, moment=at(9)).sum(),
+    )
 
 
 @every_symmetry
@@ -279,7 +285,8 @@ def test_theorem_4_given_the_alignment_the_model_is_equivariant_to_g_to_the_n(na
         moved_y = tuple(itertools.chain(*each))
         orbit.add((moved_x, moved_y))
         assert_close(log_prob(moved_x, moved_y), expected)
-    # the orbit is as large as the classes allow: one independent choice per class word of the source
+    # the orbit is as large as the classes allow: one independent choice per class word of the
+    # source
     sizes = {w: len(c.source) for c in world.classes for w in c.source}
     assert len(orbit) == math.prod(sizes.get(w, 1) for w in x)
 
@@ -335,7 +342,9 @@ def test_while_the_start_is_warm_alignments_are_uniform_and_only_words_are_learn
         words = table[batch.source[row, : n[row]]].mean(0)  # IBM Model 1: the mean over positions
         gold = batch.target[row][batch.target[row] != PAD]
         assert_close(model.loss(batch, moment=at(9, 0.09))[row], -words[gold].log().sum())
-    assert not torch.allclose(model.loss(batch, moment=at(10, 0.1)), model.loss(batch, moment=at(9, 0.09)))
+    assert not torch.allclose(
+        model.loss(batch, moment=at(10, 0.1)), model.loss(batch, moment=at(9, 0.09))
+    )
 
 
 def test_dropout_acts_in_training_only():

@@ -20,11 +20,22 @@ COLORS = LexicalClass("colors", ("red", "green", "blue"), ("R", "G", "B"))
 
 # words of a class are scattered, and stand in another order on the other side
 SOURCE = Vocabulary(
-    ("and", "run", "left", "jump", "twice", "red", "walk", "blue", "right", "look", "green", "after")
+    (
+        "and",
+        "run",
+        "left",
+        "jump",
+        "twice",
+        "red",
+        "walk",
+        "blue",
+        "right",
+        "look",
+        "green",
+        "after",
+    )
 )
-TARGET = Vocabulary(
-    ("B", "JUMP", "stop", "LTURN", "R", "WALK", "RUN", "G", "RTURN", "LOOK", "go")
-)
+TARGET = Vocabulary(("B", "JUMP", "stop", "LTURN", "R", "WALK", "RUN", "G", "RTURN", "LOOK", "go"))
 
 
 def symmetry(*classes: LexicalClass, kind: str = "cyclic") -> Symmetry:
@@ -44,7 +55,14 @@ SYMMETRIES = {
 
 def small(symmetry: Symmetry, seed: int = 0, **settings: object) -> Transducer:
     """A small random model, its weights spread enough for its words to differ."""
-    sizes: dict[str, object] = {"k": 5, "d": 4, "embedding": 6, "hidden": 7, "warm_start": 0.0, "dropout": 0.0}
+    sizes: dict[str, object] = {
+        "k": 5,
+        "d": 4,
+        "embedding": 6,
+        "hidden": 7,
+        "warm_start": 0.0,
+        "dropout": 0.0,
+    }
     torch.manual_seed(seed)
     model = TransducerConfig(**(sizes | settings)).build(symmetry)  # type: ignore[arg-type]
     with torch.no_grad():
@@ -67,7 +85,8 @@ def random_pairs(seed: int, count: int, *, longest: int = 6) -> list[Pair]:
 def unshared(pairs: Iterable[Pair], symmetry: Symmetry) -> Batch:
     """A batch in which nothing is shared: each pair is a row and a form of its own.
 
-    Sharing would make members of an orbit equal before the model is asked; tests of the theorems must not.
+    Sharing would make members of an orbit equal before the model is asked; tests of the theorems
+    must not.
     """
     pairs = list(pairs)
     plain = Rows.of(pairs, Symmetry(symmetry.source, symmetry.target))

@@ -1,4 +1,5 @@
-"""String transduction with exact symmetry: swap words of a lexical class, and the output swaps with them.
+"""String transduction with exact symmetry: swap words of a lexical class, and the output swaps
+with them.
 
 >>> from equitrans import load_split
 >>> split = load_split("add_jump")
@@ -36,11 +37,12 @@ from equitrans.training import Epoch, TrainingConfig
 from equitrans.vocabulary import Vocabulary
 
 __all__ = [
+    "DIRECTIONS",
+    "VERBS",
     "Action",
     "Alignment",
     "Batch",
     "ConfigError",
-    "DIRECTIONS",
     "DataConfig",
     "DataError",
     "Epoch",
@@ -62,7 +64,6 @@ __all__ = [
     "TrainingConfig",
     "Transducer",
     "TransducerConfig",
-    "VERBS",
     "Vocabulary",
     "VocabularyError",
     "__version__",

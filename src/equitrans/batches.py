@@ -1,8 +1,9 @@
 """Pairs as tensors, with everything shared that can be.
 
-Pairs of one *orbit* (that some group element takes to one another) have the same likelihood by theorem 3,
-so they are one row, weighted by their number. Rows of one *form* (the same classes in the same order)
-have the same alignments by theorem 2, so a form is aligned once. Both are exact, whatever the batch.
+Pairs of one *orbit* (that some group element takes to one another) have the same likelihood by
+theorem 3, so they are one row, weighted by their number. Rows of one *form* (the same classes in
+the same order) have the same alignments by theorem 2, so a form is aligned once. Both are exact,
+whatever the batch.
 """
 
 from collections import Counter
@@ -129,7 +130,8 @@ def in_order(data: Rows, *, rows: int = 512) -> Iterator[Batch]:
 def by_form(data: Rows, *, forms: int, generator: torch.Generator) -> Iterator[Batch]:
     """Some forms with all their pairs, of similar target length, in random order.
 
-    Every form counts the same, however many pairs it has, since it is forms that the aligner has to learn.
+    Every form counts the same, however many pairs it has, since it is forms that the aligner has
+    to learn.
     """
     _, counts = torch.unique_consecutive(data.form, return_counts=True)
     starts = counts.cumsum(0) - counts

@@ -42,8 +42,8 @@ def recipe(name: str, split: str | None) -> Settings:
     67
     >>> recipe("paper-swapped", "add_jump")["model.hidden"]
     223
-    >>> recipe("default", None)
-    {'training.updates': 2500}
+    >>> recipe("default", "length")
+    {'hold_out': 'longest'}
     """
     swapped = name.endswith("-swapped")
     recipes = _recipes()
@@ -56,11 +56,14 @@ def recipe(name: str, split: str | None) -> Settings:
         known = ", ".join(key for key in tables if key not in ("all", "like"))
         raise ConfigError(f"recipe {name!r} is for {known}, not for {split or 'own data'}")
     settings: Settings = {}
-    for table in (recipes.get(tables.get("like"), {}).get("all"), tables.get("all"), tables[found]):
-        settings |= _flat(table or {})
+    parent = recipes.get(tables.get("like", ""), {})
+    for table in (parent.get("all", {}), tables.get("all", {}), tables[found]):
+        settings |= _flat(table)
     if swapped:
         pair = ("model.embedding", "model.hidden")
-        settings |= {a: settings[b] for a, b in zip(pair, reversed(pair), strict=True) if b in settings}
+        settings |= {
+            a: settings[b] for a, b in zip(pair, reversed(pair), strict=True) if b in settings
+        }
     return settings
 
 

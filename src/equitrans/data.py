@@ -7,7 +7,7 @@ from pathlib import Path
 from equitrans.errors import ConfigError, nearest
 from equitrans.pairs import HoldOut, Pair, hold_out, read_pairs
 from equitrans.scan import CLASSES, load_split
-from equitrans.symmetry import LexicalClass, Symmetry, read_classes
+from equitrans.symmetry import LexicalClass, read_classes
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,12 @@ class DataConfig:
         split: the name of a SCAN split
         scan_dir: folder of the official SCAN files; without it splits come from the grammar
         file: pairs of your own, as TSV or in SCAN's format
-        classes: a TOML file of lexical classes, or none; with a split also verbs, directions or both,
-            which is what a split has without this setting
+        classes: a TOML file of lexical classes, or none; with a split also verbs, directions or
+            both, which is what a split has without this setting
         characters: words are single characters
         hold_out: validation pairs are drawn at random, or are those with the longest targets
         validation: the share of distinct pairs held out
+
     """
 
     split: str | None = None
@@ -42,7 +43,9 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class Data:
-    """Pairs to learn from, to choose by and to judge by (these last may be missing), and their classes."""
+    """Pairs to learn from, to choose by and to judge by (these last may be missing), and their
+    classes.
+    """
 
     train: tuple[Pair, ...]
     valid: tuple[Pair, ...]
@@ -54,7 +57,9 @@ class Data:
 
     @property
     def unseen(self) -> list[str]:
-        """Class words that no training pair shows: a misspelling, or a word to be added by symmetry."""
+        """Class words that no training pair shows: a misspelling, or a word to be added by
+        symmetry.
+        """
         seen_source = {w for p in self.train + self.valid for w in p.source}
         seen_target = {w for p in self.train + self.valid for w in p.target}
         return [
@@ -89,5 +94,7 @@ def load_classes(config: DataConfig) -> tuple[LexicalClass, ...]:
     if chosen in names:
         return CLASSES[chosen]
     if Path(chosen).suffix != ".toml" and not Path(chosen).exists():
-        raise ConfigError(f"unknown classes {chosen!r}{nearest(chosen, names)}; or give a TOML file")
+        raise ConfigError(
+            f"unknown classes {chosen!r}{nearest(chosen, names)}; or give a TOML file"
+        )
     return read_classes(chosen)

@@ -1,10 +1,12 @@
-"""Beam search over a whole batch at once. Knows nothing of words or of models, only of word-by-word scores.
+"""Beam search over a whole batch at once. Knows nothing of words or of models, only of
+word-by-word scores.
 
-Every live hypothesis is extended by every word; finished ones stand as they are; the best ``width`` of all are
-kept, ranked by log-probability per word (EOS counts as a word). A sentence is settled when no live
-hypothesis can overtake the finished ones any more: log-probabilities only fall, so one of total t can at best
-end with t / max_length per word. Hypotheses that tie within rounding error are told apart by their
-order, never by noise. What is not done: no length penalty, no coverage, no sampling.
+Every live hypothesis is extended by every word; finished ones stand as they are; the best
+``width`` of all are kept, ranked by log-probability per word (EOS counts as a word). A sentence is
+settled when no live hypothesis can overtake the finished ones any more: log-probabilities only
+fall, so one of total t can at best end with t / max_length per word. Hypotheses that tie within
+rounding error are told apart by their order, never by noise. What is not done: no length penalty,
+no coverage, no sampling.
 """
 
 from dataclasses import dataclass
@@ -27,15 +29,15 @@ class Scorer(Protocol):
     def start(self, source: Int[Tensor, "b n"]) -> State:
         """What is known before the first word."""
 
-    def step(
-        self, state: State, previous: Int[Tensor, " b"]
-    ) -> tuple[Float[Tensor, "b y"], State]:
+    def step(self, state: State, previous: Int[Tensor, " b"]) -> tuple[Float[Tensor, "b y"], State]:
         """Log-probabilities of the next word, after the previous one."""
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Target words, EOS left out; ``finished`` is False if the search ran into its maximum length."""
+    """Target words, EOS left out; ``finished`` is False if the search ran into its maximum
+    length.
+    """
 
     words: tuple[int, ...]
     log_prob: float

@@ -1,4 +1,6 @@
-"""The official SCAN files, fetched from their repository: verified, atomic, and not fetched twice."""
+"""The official SCAN files, fetched from their repository: verified, atomic, and not fetched
+twice.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

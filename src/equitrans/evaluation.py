@@ -17,7 +17,8 @@ Words = tuple[str, ...]
 K = TypeVar("K")
 
 _ENTRIES = 50_000_000
-"""The largest number of entries in one tensor while decoding; it decides how many sentences go together."""
+"""The largest number of entries in one tensor while decoding; it decides how many sentences go
+together."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,9 @@ def predict(
 ) -> list[list[Prediction]]:
     """The best targets of each sentence, best first.
 
-    One sentence of each orbit is decoded and stands for the others (theorem 1), so that predictions
-    commute with the group even where hypotheses tie. Sentences of similar length are decoded together.
+    One sentence of each orbit is decoded and stands for the others (theorem 1), so that
+    predictions commute with the group even where hypotheses tie. Sentences of similar length are
+    decoded together.
     """
     symmetry, device = model.symmetry, next(model.parameters()).device
     model.eval()
@@ -145,7 +147,9 @@ def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int
         pairs=tuple(pairs),
         predicted=tuple(predictions[0].words for predictions in best),
         templates=tuple(symmetry.template(p.source) for p in pairs),
-        loss=None if unknown_targets(pairs, symmetry) else mean_loss(model, Rows.of(pairs, symmetry)),
+        loss=None
+        if unknown_targets(pairs, symmetry)
+        else mean_loss(model, Rows.of(pairs, symmetry)),
     )
 
 

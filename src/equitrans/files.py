@@ -6,7 +6,9 @@ from pathlib import Path
 
 
 def write_atomically(path: Path | str, content: bytes | str) -> None:
-    """Write under another name, then rename into place: a reader sees the old file or the new one."""
+    """Write under another name, then rename into place: a reader sees the old file or the new
+    one.
+    """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

@@ -1,10 +1,11 @@
 """The three equivariant layers of §3.4, for any finite group; eqs. 1–3 are their docstrings.
 
-A layer's weights are shared over orbits: between features at g and a word x there is one weight for every
-orbit of (g, x), and the orbit of (g, x) is that of (e, g⁻¹∘x). With features on the group itself
-(``group.regular()``) this is the paper's ``ω(g⁻¹∘x)``. Features may also live on any other set that the group
-moves: on the n points of the symmetric group there are two orbits, *same* and *other*, and n! elements
-need never be listed. Both sides are given as what each generator does to them.
+A layer's weights are shared over orbits: between features at g and a word x there is one weight
+for every orbit of (g, x), and the orbit of (g, x) is that of (e, g⁻¹∘x). With features on the
+group itself (``group.regular()``) this is the paper's ``ω(g⁻¹∘x)``. Features may also live on any
+other set that the group moves: on the n points of the symmetric group there are two orbits, *same*
+and *other*, and n! elements need never be listed. Both sides are given as what each generator does
+to them.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Finite groups of permutations (§3.1). Knows nothing of words, and no tensors.
 
-A permutation of n points is the tuple of their images, ``p[i] = p∘i``. A group is kept as generators,
-so that the symmetric group of a thousand points costs two permutations; its elements are listed only
-when somebody asks, and only when they can be.
+A permutation of n points is the tuple of their images, ``p[i] = p∘i``. A group is kept as
+generators, so that the symmetric group of a thousand points costs two permutations; its elements
+are listed only when somebody asks, and only when they can be.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -186,7 +186,7 @@ class Action:
         return tuple(self.places[g[at[word]]] if word in at else word for word in sentence)
 
     def image(self, g: Permutation) -> Permutation:
-        """g as a permutation of all the words."""
+        """G as a permutation of all the words."""
         return self(g, range(self.size))
 
     @property
@@ -198,9 +198,9 @@ class Action:
 def orbits(left: Sequence[Permutation], right: Sequence[Permutation]) -> list[list[int]]:
     """The orbit of each pair of points (i, j) when generators move both: row i, column j.
 
-    Two pairs have the same number just if some group element takes one to the other. For a group on
-    itself and on a vocabulary this is ``g⁻¹∘x``, since (g, x) and (e, g⁻¹∘x) share an orbit. Orbits are
-    numbered in order of first appearance.
+    Two pairs have the same number just if some group element takes one to the other. For a group
+    on itself and on a vocabulary this is ``g⁻¹∘x``, since (g, x) and (e, g⁻¹∘x) share an orbit.
+    Orbits are numbered in order of first appearance.
 
     >>> orbits([(1, 2, 0)], [(1, 2, 0)])
     [[0, 1, 2], [2, 0, 1], [1, 2, 0]]

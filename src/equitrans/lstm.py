@@ -1,11 +1,12 @@
-"""An LSTM over symbols, made for few symbols and long training: three things that ``nn.LSTM`` does not do.
+"""An LSTM over symbols, made for few symbols and long training: three things that ``nn.LSTM`` does
+not do.
 
 The input projection is a table with a row per symbol, made once per call, so that the size of the
-embedding costs nothing per position. States *and* cells of every position come back, so that a batch of
-unequal lengths can be read at each sequence's true end without packing. The backward pass is written out:
-what can be done for all positions at once is, and the loop over positions holds one product and a few sums.
+embedding costs nothing per position. States *and* cells of every position come back, so that a
+batch of unequal lengths can be read at each sequence's true end without packing. The backward pass
+is written out: what can be done for all positions at once is, and the loop over positions holds
+one product and a few sums.
 """
-
 
 import torch
 from jaxtyping import Float, Int
@@ -14,7 +15,9 @@ from torch.autograd.function import once_differentiable
 
 
 class LSTM(nn.Module):
-    """``i, f, o = σ(·), g = tanh(·)`` of ``W e(symbol) + U h + b``; ``c' = f c + i g``; ``h' = o tanh c'``."""
+    """``i, f, o = σ(·), g = tanh(·)`` of ``W e(symbol) + U h + b``; ``c' = f c + i g``; ``h' = o
+    tanh c'``.
+    """
 
     def __init__(
         self, symbols: int, *, embedding: int, hidden: int, forget_bias: float = 0.0
@@ -39,7 +42,8 @@ class LSTM(nn.Module):
         inputs = nn.functional.embedding(symbols.T, table)
         if h is None or c is None:
             h = c = inputs.new_zeros(len(symbols), len(self.weight_hidden))
-        states, cells = _Recurrence.apply(inputs, self.weight_hidden, h, c)
+        apply = _Recurrence.apply
+        states, cells = apply(inputs, self.weight_hidden, h, c)  # type: ignore[no-untyped-call]
         return states.transpose(0, 1), cells.transpose(0, 1)
 
 
@@ -63,7 +67,8 @@ class _Recurrence(torch.autograd.Function):
         sigmoids = by_gate[:, :, :3].unbind()
         i, f, o, g = (gate.unbind() for gate in by_gate.unbind(2))
         all_gates, hs, cs, tanh_cs = (x.unbind() for x in (gates, states, cells, tanh_cells))
-        # views are made above, all at once: making them step by step would cost more than the arithmetic
+        # views are made above, all at once: making them step by step would cost more than the
+        # arithmetic
         for n in range(t):
             all_gates[n].addmm_(hs[n], weight)
             sigmoids[n].sigmoid_()
@@ -109,5 +114,3 @@ class _Recurrence(torch.autograd.Function):
             torch.mm(d_flat[n], back, out=d_h)
         d_weight = states[:-1].flatten(0, 1).T @ flat.flatten(0, 1)
         return flat, d_weight, d_h, d_c
-
-

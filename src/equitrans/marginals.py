@@ -1,7 +1,8 @@
-"""What is done with the alignments of one target word: summed, maximised, or annealed from one to the other.
+"""What is done with the alignments of one target word: summed, maximised, or annealed from one to
+the other.
 
-Each marginal takes ``joint[…, n] = log p(y_m | x_n) + log p(a_m = n)`` and gives log p(y_m). Positions
-that are no alignment (padding) hold −inf and get no share.
+Each marginal takes ``joint[…, n] = log p(y_m | x_n) + log p(a_m = n)`` and gives log p(y_m).
+Positions that are no alignment (padding) hold −inf and get no share.
 """
 
 import math
@@ -46,8 +47,8 @@ class Max:
 class AnnealedMax:
     """``log Σ_n α_n exp joint[n]``, with α a softmax of *probabilities* over τ (eqs. 9 and 10).
 
-    τ begins at ``start`` and is halved every ``every`` updates, down to ``floor``; after training it is 0,
-    which is the maximum.
+    τ begins at ``start`` and is halved every ``every`` updates, down to ``floor``; after training
+    it is 0, which is the maximum.
     """
 
     start: float = 0.5
@@ -57,10 +58,13 @@ class AnnealedMax:
     def __post_init__(self) -> None:
         if not 0 < self.floor <= self.start <= 1:
             raise ConfigError(
-                f"temperatures go from start to floor, 0 < floor ≤ start ≤ 1; got {self.start}, {self.floor}"
+                "temperatures go from start to floor, 0 < floor ≤ start ≤ 1; "
+                f"got {self.start} and {self.floor}"
             )
         if self.every < 1:
-            raise ConfigError(f"the temperature is halved every {self.every} updates; it must be 1 or more")
+            raise ConfigError(
+                f"the temperature is halved every {self.every} updates; it must be 1 or more"
+            )
 
     def temperature(self, updates: int) -> float:
         """τ after so many updates."""

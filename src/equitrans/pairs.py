@@ -70,7 +70,9 @@ def read_pairs(path: Path | str, *, characters: bool = False) -> tuple[Pair, ...
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a UTF-8 file; only line feeds end a line, so other breaks stay in the text."""
+    """Numbered lines of a UTF-8 file; only line feeds end a line, so other breaks stay in the
+    text.
+    """
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
             try:
@@ -113,9 +115,9 @@ def hold_out(
     """Training and validation pairs.
 
     Validation data are a share of the *distinct* pairs: a random one, or those with the longest
-    targets. Copies of a pair stay together. A random hold-out leaves every word in the training part,
-    since nothing can be learned of a word that is only validated. Of fewer than 10 distinct pairs none
-    is held out.
+    targets. Copies of a pair stay together. A random hold-out leaves every word in the training
+    part, since nothing can be learned of a word that is only validated. Of fewer than 10 distinct
+    pairs none is held out.
     """
     distinct = list(dict.fromkeys(pairs))
     count = round(fraction * len(distinct)) if len(distinct) >= 10 else 0

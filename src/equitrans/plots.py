@@ -13,7 +13,9 @@ from equitrans.files import write_atomically
 
 
 def draw_alignments(alignments: Sequence[Alignment]) -> Figure:
-    """A heat map per pair: target words down, source words across, p(a_m = n | x, y) as darkness."""
+    """A heat map per pair: target words down, source words across, p(a_m = n | x, y) as
+    darkness.
+    """
     widths = [max(2.5, 0.42 * len(a.source) + 1.6) for a in alignments]
     height = max(0.24 * len(a.target) for a in alignments) + 1.5
     figure = Figure(figsize=(sum(widths), height), layout="constrained")

@@ -1,10 +1,10 @@
 """One directory = one training run, and everything known of it.
 
-    config.json       settings, seed, version
-    vocabulary.json   words and classes
-    epochs.jsonl      a line per epoch
-    best.safetensors  the weights of the best epoch
-    state.safetensors all that is needed to go on
+config.json       settings, seed, version
+vocabulary.json   words and classes
+epochs.jsonl      a line per epoch
+best.safetensors  the weights of the best epoch
+state.safetensors all that is needed to go on
 """
 
 import json
@@ -54,7 +54,8 @@ class Run:
         path = Path(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(
-                f"{path} is in use; choose another directory, or continue a run with --resume {path}"
+                f"{path} is in use; choose another directory, "
+                f"or continue the run in it with --resume {path}"
             )
         pairs = data.train + data.valid
         trained = Trained.new(
@@ -89,13 +90,17 @@ class Run:
             )
             return cls(path, config, trained, content["digest"])
         except KeyError as missing:
-            raise RunError(f"{path} is a model, not a training run: no {missing} in config.json") from None
+            raise RunError(
+                f"{path} is a model, not a training run: no {missing} in config.json"
+            ) from None
 
     def load_data(self) -> Data:
         """The data that the run was created with, found to be still the same."""
         data = load_data(self.config.data, seed=self.config.seed)
         if data.digest != self.digest:
-            raise RunError(f"{data.origin} has changed since {self.path} was created; the run cannot go on")
+            raise RunError(
+                f"{data.origin} has changed since {self.path} was created; the run cannot go on"
+            )
         return data
 
     @property
@@ -108,13 +113,13 @@ class Run:
             return bool(json.loads(file.metadata()["counters"])["finished"])
 
     def train(self, data: Data, *, device: str | torch.device = "cpu") -> Iterator[Epoch]:
-        """Train from where the run stands to its end; every epoch is logged before it is given out."""
-        model, config = self.trained.model.to(device), self.config.training
-        rows = Rows.of(data.train, model.symmetry)
-        valid = Rows.of(data.valid, model.symmetry) if data.valid else None
-        state = TrainState.new(model, config, seed=self.config.seed)
-        if (self.path / STATE).is_file():
-            self._load_state(state)
+        """Train from where the run stands to its end; every epoch is logged before it is given
+        out.
+        """
+        config = self.config.training
+        state = self.state(device=device)
+        rows = Rows.of(data.train, state.model.symmetry)
+        valid = Rows.of(data.valid, state.model.symmetry) if data.valid else None
         self._trim_log(state.epoch)
         saved_at, saved_best = time.monotonic(), state.best_epoch
         for epoch in train(state, rows, valid, config):
@@ -127,6 +132,14 @@ class Run:
                 self._save_state(state, finished=finished)
                 saved_at, saved_best = time.monotonic(), state.best_epoch
             yield epoch
+
+    def state(self, *, device: str | torch.device = "cpu") -> TrainState:
+        """Where training stands: as last saved, or at its beginning."""
+        model = self.trained.model.to(device)
+        state = TrainState.new(model, self.config.training, seed=self.config.seed)
+        if (self.path / STATE).is_file():
+            self._load_state(state)
+        return state
 
     def _save_state(self, state: TrainState, *, finished: bool) -> None:
         """One file, so that no two of its parts can be of different epochs."""
@@ -141,7 +154,7 @@ class Run:
     def _load_state(self, state: TrainState) -> None:
         with _open_state(self.path / STATE) as file:
             counters = json.loads(file.metadata()["counters"])
-            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}
+            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         state.model.load_state_dict(_part(tensors, "model."))
         state.best = _part(tensors, "best.")
         moments: dict[int, dict[str, Tensor]] = {}
@@ -205,5 +218,7 @@ def fit(
 
 
 def longest_prediction(pairs: Iterable[Pair]) -> int:
-    """How long a target may become: well beyond what was seen, since lengths are to be generalised too."""
+    """How long a target may become: well beyond what was seen, since lengths are to be generalised
+    too.
+    """
     return 4 * max(len(pair.target) for pair in pairs) + 10

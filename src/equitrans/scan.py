@@ -1,8 +1,8 @@
 """SCAN (Lake & Baroni 2018): its grammar, its meaning, its splits and its official files.
 
-All commands are made from the grammar. Splits that follow from a rule are made from the rule and are the
-official ones, row for row; the two random families (``simple`` and ``simple_pX``) are the official
-draws when their files are given, and draws of our own, with a fixed seed, when not.
+All commands are made from the grammar. Splits that follow from a rule are made from the rule and
+are the official ones, row for row; the two random families (``simple`` and ``simple_pX``) are the
+official draws when their files are given, and draws of our own, with a fixed seed, when not.
 """
 
 import hashlib
@@ -28,7 +28,9 @@ CLASSES = {
     "none": (),
 }
 
-_MEANING = dict(zip(VERBS.source + DIRECTIONS.source, VERBS.target + DIRECTIONS.target, strict=True))
+_MEANING = dict(
+    zip(VERBS.source + DIRECTIONS.source, VERBS.target + DIRECTIONS.target, strict=True)
+)
 Parts = tuple[tuple[Pair, ...], tuple[Pair, ...]]
 """Training and test pairs."""
 
@@ -80,9 +82,7 @@ def everything() -> tuple[Pair, ...]:
     ]
     phrases = [(verb,) for verb in VERBS.source] + directed
     sentences = [v + times for v in phrases for times in ((), ("twice",), ("thrice",))]
-    joined = [
-        s + (word,) + t for word in ("and", "after") for s, t in product(sentences, sentences)
-    ]
+    joined = [(*s, word, *t) for word in ("and", "after") for s, t in product(sentences, sentences)]
     return tuple(Pair(c, interpret(c)) for c in sentences + joined)
 
 
@@ -115,7 +115,9 @@ def _added(phrase: str, copies: int) -> Callable[[], Parts]:
 
 
 def _withheld(verbs: Iterable[str], rest: str) -> Callable[[], Parts]:
-    """Nothing of the template is learned; commands that have it with ``turn`` are in neither part."""
+    """Nothing of the template is learned; commands that have it with ``turn`` are in neither
+    part.
+    """
 
     def make() -> Parts:
         phrases, turn = [f"{verb} {rest}" for verb in verbs], f"turn {rest}"
@@ -222,7 +224,8 @@ def checksum(pairs: Iterable[Pair]) -> str:
 
 
 def load_split(name: str, scan_dir: Path | str | None = None) -> Split:
-    """A split by name: from the official files in ``scan_dir`` or, where they are not, from its rule.
+    """A split by name: from the official files in ``scan_dir`` or, where they are not, from its
+    rule.
 
     A random draw has no rule, so a folder without its files is an error.
 
@@ -247,8 +250,12 @@ def load_split(name: str, scan_dir: Path | str | None = None) -> Split:
 def official_rows(name: str, path: Path, sha: str) -> tuple[Pair, ...]:
     """The pairs of an official file, checked to be the official ones."""
     if not path.is_file():
-        raise DataError(f"{path}: no such file; {name} is a random draw, so its files must be there")
+        raise DataError(
+            f"{path}: no such file; {name} is a random draw, so its files must be there"
+        )
     pairs = read_pairs(path)
     if (found := checksum(pairs)) != sha:
-        raise DataError(f"{path}: not the official rows of {name}: checksum {found}, expected {sha}")
+        raise DataError(
+            f"{path}: not the official rows of {name}: checksum {found}, expected {sha}"
+        )
     return pairs

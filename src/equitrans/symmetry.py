@@ -1,7 +1,7 @@
 """Lexical classes (§3.3) and all that follows from them: ℓ_Σ, ℓ_Δ, the group and its two actions.
 
-A class pairs source words with target words, in order. The group is the direct product of one factor
-per class; the same element moves both sides, and words of no class are fixed.
+A class pairs source words with target words, in order. The group is the direct product of one
+factor per class; the same element moves both sides, and words of no class are fixed.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Literal
 
 from equitrans.errors import DataError, SymmetryError, nearest
 from equitrans.groups import Action, Group
-from equitrans.vocabulary import N_SPECIAL, Vocabulary
+from equitrans.vocabulary import Vocabulary
 
 GroupKind = Literal["cyclic", "symmetric"]
 Sentence = tuple[int, ...]
@@ -167,8 +167,8 @@ class Symmetry:
 class Renaming:
     """The group element that takes a pair to its orbit's representative, found word by word.
 
-    In a cyclic class the first word to appear becomes the class's first, and the others move along; in a
-    symmetric one words take the places of the class in order of appearance.
+    In a cyclic class the first word to appear becomes the class's first, and the others move
+    along; in a symmetric one words take the places of the class in order of appearance.
     """
 
     def __init__(self, symmetry: Symmetry) -> None:
@@ -216,7 +216,7 @@ class Renaming:
 def _classes(size: int, classes: list[tuple[int, ...]]) -> tuple[int, ...]:
     """Numbers for classes, in order of their first words, so that special symbols keep theirs."""
     first = {word: words[0] for words in classes for word in words}
-    number = {}
+    number: dict[int, int] = {}
     for word in range(size):
         number.setdefault(first.get(word, word), len(number))
     return tuple(number[first.get(word, word)] for word in range(size))
@@ -252,7 +252,9 @@ def _read_class(path: Path, number: int, table: dict[str, object]) -> LexicalCla
     for side in ("source", "target"):
         words = table.get(side)
         if not isinstance(words, list) or not all(isinstance(w, str) and w for w in words):
-            raise DataError(f"{path}: class {name!r}: {side} must be a list of words in double quotes")
+            raise DataError(
+                f"{path}: class {name!r}: {side} must be a list of words in double quotes"
+            )
         sides.append(tuple(words))
     try:
         return LexicalClass(name, sides[0], sides[1])
@@ -270,7 +272,8 @@ def format_classes(classes: Iterable[LexicalClass]) -> str:
     target = ["L"]
     """
     return "\n".join(
-        f"[[class]]\nname = {_toml(c.name)}\nsource = {_toml(c.source)}\ntarget = {_toml(c.target)}\n"
+        f"[[class]]\nname = {_toml(c.name)}\n"
+        f"source = {_toml(c.source)}\ntarget = {_toml(c.target)}\n"
         for c in classes
     )
 

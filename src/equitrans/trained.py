@@ -1,4 +1,6 @@
-"""A model ready for use: sentences in, predictions out. Knows how it is kept on disk, not how it was trained."""
+"""A model ready for use: sentences in, predictions out. Knows how it is kept on disk, not how it
+was trained.
+"""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -72,7 +74,9 @@ class Trained:
         """Words as a sentence."""
         return join_words(words, characters=self.characters)
 
-    def predict(self, sentences: Iterable[str | Sequence[str]], *, width: int = 3) -> list[Prediction]:
+    def predict(
+        self, sentences: Iterable[str | Sequence[str]], *, width: int = 3
+    ) -> list[Prediction]:
         """The best target of each sentence, by beam search; width 1 is greedy."""
         return [best[0] for best in self.n_best(sentences, n=1, width=width)]
 

@@ -1,7 +1,7 @@
 """Training as an iterator of epochs. Knows nothing of files, words or progress bars.
 
-All randomness of an epoch comes from the seed and the epoch's number, so a state that is saved after one
-epoch and loaded again goes on as if nothing had happened.
+All randomness of an epoch comes from the seed and the epoch's number, so a state that is saved
+after one epoch and loaded again goes on as if nothing had happened.
 """
 
 import math
@@ -26,9 +26,10 @@ class TrainingConfig:
     Args:
         epochs: passes over the data; null for no such limit
         seconds: time after which training ends; null for no such limit
-        updates: with neither epochs nor seconds, as many epochs as make so many updates
-        batching: batches of forms, each with all its pairs and all counting the same, or of pairs as
-            in the paper
+        updates: as many epochs as make so many updates; with neither this nor epochs nor seconds,
+            a hundred updates per form, but from 500 to 7000
+        batching: batches of forms, each with all its pairs and all counting the same, or of pairs
+            as in the paper
         batch: forms or pairs in a batch
         optimizer: Adam, or AdamW with weight decay apart from the gradient
         learning_rate: the rate at the start
@@ -36,11 +37,12 @@ class TrainingConfig:
         weight_decay: how strongly weights are drawn to zero
         clip: the largest norm of a gradient; null for no limit
         patience: epochs without a better validation loss after which training ends; null to go on
+
     """
 
     epochs: int | None = None
     seconds: float | None = None
-    updates: int = 2500
+    updates: int | None = None
     batching: Batching = "forms"
     batch: int = 8
     optimizer: Literal["adam", "adamw"] = "adamw"
@@ -65,8 +67,9 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch came to. Losses are −log p per pair, in training as weighted by its batches; validation
-    figures are None without such data."""
+    """What one epoch came to. Losses are −log p per pair, in training as weighted by its batches;
+    validation figures are None without such data.
+    """
 
     number: int
     of: int | None
@@ -105,9 +108,14 @@ class TrainState:
 
 def epochs_to_train(data: Rows, config: TrainingConfig) -> int | None:
     """The number of epochs of a budget; None if only time ends it."""
-    if config.epochs is not None or config.seconds is not None:
+    if config.epochs is not None:
         return config.epochs
-    return math.ceil(config.updates / _updates_per_epoch(data, config))
+    updates = config.updates
+    if updates is None:
+        if config.seconds is not None:
+            return None
+        updates = min(max(100 * data.n_forms, 500), 7000)
+    return math.ceil(updates / _updates_per_epoch(data, config))
 
 
 def _updates_per_epoch(data: Rows, config: TrainingConfig) -> int:

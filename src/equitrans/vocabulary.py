@@ -8,7 +8,8 @@ from equitrans.errors import VocabularyError, nearest
 
 PAD, BOS, EOS = 0, 1, 2
 N_SPECIAL = 3
-"""Special symbols have fixed numbers and no spelling, so no word of the data can collide with them."""
+"""Special symbols have fixed numbers and no spelling, so no word of the data can collide with
+them."""
 
 
 @dataclass(frozen=True)

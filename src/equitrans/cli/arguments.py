@@ -1,4 +1,6 @@
-"""What the commands share: one-line errors that name the nearest option, and how a model is found."""
+"""What the commands share: one-line errors that name the nearest option, and how a model is
+found.
+"""
 
 import argparse
 from collections.abc import Iterable, Sequence

@@ -18,7 +18,9 @@ from equitrans.runs import Run
 from equitrans.scan import load_split
 from equitrans.trained import Trained
 
-ABOUT = "Judge a trained model by exact match. Without --data or --split, on the test part of its own split."
+ABOUT = """\
+Judge a trained model by exact match.
+Without --data or --split, on the test part of its own split."""
 EXAMPLES = """\
   equitrans evaluate runs/jump
   equitrans evaluate runs/jump --split length --part train
@@ -39,14 +41,17 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
     parser.add_argument("--part", choices=["train", "test"], default="test", help="of the split")
     parser.add_argument("--json", action="store_true", help="all figures as one JSON object")
-    parser.add_argument("--errors", metavar="FILE", help="write source, target and prediction of errors")
+    parser.add_argument(
+        "--errors", metavar="FILE", help="write source, target and prediction of errors"
+    )
     add_decoding(parser)
     asked = parser.parse(arguments)
     trained = load(asked)
     pairs = _pairs(asked, trained)
     for word, count in unknown_targets(pairs, trained.symmetry).items():
         print(
-            f"equitrans: the model has no target word {word!r}; {count} pairs with it count as wrong",
+            f"equitrans: the model has no target word {word!r}; "
+            f"{count} pairs with it count as wrong",
             file=sys.stderr,
         )
     report = trained.evaluate(pairs, width=asked.width)
@@ -71,7 +76,9 @@ def _pairs(asked: Any, trained: Trained) -> tuple[Pair, ...]:
             config = Run.open(asked.run).config.data
             name, scan_dir = config.split, scan_dir or config.scan_dir
         if name is None:
-            raise ConfigError(f"{asked.run} was trained on own data; say with --data FILE what to judge by")
+            raise ConfigError(
+                f"{asked.run} was trained on own data; say with --data FILE what to judge by"
+            )
         origin, pairs = name, getattr(load_split(name, scan_dir), asked.part)
     for pair in pairs:
         try:
@@ -100,7 +107,11 @@ def _print(report: Report) -> None:
     console.print(_table("target words", {str(k): t for k, t in report.by_length().items()}))
     worst = {join_words(k): t for k, t in report.by_template().items() if t.right < t.pairs}
     if worst:
-        console.print(_table(f"worst of {len(worst)} templates with errors", dict(list(worst.items())[:SHOWN])))
+        console.print(
+            _table(
+                f"worst of {len(worst)} templates with errors", dict(list(worst.items())[:SHOWN])
+            )
+        )
 
 
 def _table(title: str, tallies: Mapping[str, Tally]) -> Table:

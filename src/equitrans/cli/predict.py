@@ -29,9 +29,13 @@ def run(arguments: Sequence[str]) -> int:
     """Predict and print."""
     parser = Parser("predict", ABOUT, EXAMPLES)
     parser.add_argument("run", help="a run directory")
-    parser.add_argument("sentences", nargs="*", metavar="SENTENCE", help="words separated by spaces")
+    parser.add_argument(
+        "sentences", nargs="*", metavar="SENTENCE", help="words separated by spaces"
+    )
     parser.add_argument("--file", metavar="FILE", help="sentences, one a line; - is standard input")
-    parser.add_argument("--n-best", type=int, default=1, metavar="N", help="so many targets a sentence")
+    parser.add_argument(
+        "--n-best", type=int, default=1, metavar="N", help="so many targets a sentence"
+    )
     parser.add_argument("--alignments", action="store_true", help="show where each word comes from")
     parser.add_argument("--plot", metavar="FILE", help="draw the alignments as heat maps")
     style = parser.add_mutually_exclusive_group()
@@ -51,7 +55,8 @@ def run(arguments: Sequence[str]) -> int:
         for source, predictions in zip(chunk, best, strict=True):
             if not predictions[0].finished:
                 print(
-                    f"equitrans: {trained.text(source)!r}: no end within {trained.max_length} words",
+                    f"equitrans: {trained.text(source)!r}: "
+                    f"no end within {trained.max_length} words",
                     file=sys.stderr,
                 )
             alignment = None

@@ -18,11 +18,18 @@ def follow(epochs: Iterable[Epoch], console: Console) -> None:
 
 
 def _live(epochs: Iterable[Epoch], console: Console) -> None:
-    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        BarColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("starting", total=None)
         for epoch in epochs:
-            progress.update(task, description=describe(epoch), total=epoch.of, completed=epoch.number)
+            progress.update(
+                task, description=describe(epoch), total=epoch.of, completed=epoch.number
+            )
 
 
 def _plain(epochs: Iterable[Epoch], console: Console) -> None:

@@ -12,9 +12,8 @@ from equitrans.cli.arguments import Parser
 from equitrans.download import OFFICIAL, download
 from equitrans.files import write_atomically
 from equitrans.pairs import format_scan, format_tsv
-from equitrans.scan import RULES, load_split
+from equitrans.scan import CLASSES, RULES, load_split
 from equitrans.symmetry import format_classes
-from equitrans.scan import CLASSES
 
 EXAMPLES = """\
   equitrans scan list
@@ -31,7 +30,9 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
     parser.add_argument("--part", choices=["train", "test"], default="train", help="what to show")
     parser.add_argument("--rows", type=int, default=10, help="how many rows to show; 0 for all")
-    parser.add_argument("--format", choices=["tsv", "scan"], default="tsv", help="how to write pairs")
+    parser.add_argument(
+        "--format", choices=["tsv", "scan"], default="tsv", help="how to write pairs"
+    )
     parser.add_argument("--out", metavar="DIR", help="where export and download write")
     parser.add_argument("--url", default=OFFICIAL, help="where to download from")
     asked = parser.parse(arguments)

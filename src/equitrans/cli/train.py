@@ -19,7 +19,9 @@ from equitrans.runs import Run
 from equitrans.trained import WEIGHTS
 from equitrans.training import TrainingConfig
 
-ABOUT = "Train a model on a built-in split or on pairs of your own. Every setting has a dotted name."
+ABOUT = (
+    "Train a model on a built-in split or on pairs of your own. Every setting has a dotted name."
+)
 EXAMPLES = """\
 examples:
   equitrans train --split add_jump --out runs/jump --seed 0
@@ -35,21 +37,26 @@ def run(arguments: Sequence[str]) -> int:
     asked = _parse(arguments)
     console = Console(stderr=True, quiet=asked.quiet)
     set_threads(asked.threads)
+    device = find_device(asked.device)
     if asked.resume is not None:
         started = Run.open(asked.resume)
         if started.is_finished:
-            console.print(f"{started.path} is finished; there is nothing left to train", soft_wrap=True)
+            console.print(
+                f"{started.path} is finished; there is nothing left to train", soft_wrap=True
+            )
             return 0
         data = started.load_data()
     else:
         config = _run_config(asked)
         data = load_data(config.data, seed=config.seed)
-        _describe(console, data)
         started = Run.create(asked.out, config, data)
+        _describe(console, data)
     try:
-        follow(started.train(data, device=find_device(asked.device)), console)
+        follow(started.train(data, device=device), console)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; continue with: equitrans train --resume {started.path}") from None
+        raise KeyboardInterrupt(
+            f"interrupted; continue with: equitrans train --resume {started.path}"
+        ) from None
     console.print(f"weights of the best epoch: {started.path / WEIGHTS}", soft_wrap=True)
     return 0
 
@@ -74,7 +81,10 @@ def _one_line(message: str, options: Sequence[str]) -> str:
         name = match[1].partition("=")[0]
         return f"{name} is not a setting{nearest(name, options)}"
     key = re.match(r'Parser key "(.+?)":', message)
-    expected = [_kind(found) for found in re.findall(r"Expected an? (.+?)(?:\. Got|$)", message, re.MULTILINE)]
+    expected = [
+        _kind(found)
+        for found in re.findall(r"Expected an? (.+?)(?:\. Got|$)", message, re.MULTILINE)
+    ]
     got = re.search(r"(?:Got|Given) value: (.*)", message)
     if key and expected and got:
         return f"{key[1]} is {got[1]!r}; expected {' or '.join(expected)}"
@@ -101,17 +111,29 @@ def _parser(recipe_name: str, split: str | None) -> ArgumentParser:
         exit_on_error=False,
         allow_abbrev=False,
     )
-    parser.add_argument("--split", type=str | None, help="a SCAN split; 'equitrans scan list' has them")
-    parser.add_argument("--scan_dir", "--scan-dir", type=str | None, help="folder of the official files")
+    parser.add_argument(
+        "--split", type=str | None, help="a SCAN split; 'equitrans scan list' has them"
+    )
+    parser.add_argument(
+        "--scan_dir", "--scan-dir", type=str | None, help="folder of the official files"
+    )
     parser.add_argument("--data", type=str | None, help="pairs of your own, TSV or SCAN format")
     parser.add_argument(
-        "--classes", type=str | None, help="a TOML file, or none; with a split also verbs, directions, both"
+        "--classes",
+        type=str | None,
+        help="a TOML file, or none; with a split also verbs, directions, both",
     )
     parser.add_argument("--characters", action="store_true", help="words are single characters")
     parser.add_argument(
-        "--hold_out", "--hold-out", type=HoldOut, default="random", help="how validation pairs are chosen"
+        "--hold_out",
+        "--hold-out",
+        type=HoldOut,
+        default="random",
+        help="how validation pairs are chosen",
     )
-    parser.add_argument("--validation", type=float, default=0.1, help="the share of distinct pairs held out")
+    parser.add_argument(
+        "--validation", type=float, default=0.1, help="the share of distinct pairs held out"
+    )
     parser.add_argument("--out", type=str | None, help="the run directory to make")
     parser.add_argument("--resume", type=str | None, help="a run directory to continue")
     parser.add_argument("--recipe", default="default", help=", ".join(recipe_names()))
@@ -119,7 +141,9 @@ def _parser(recipe_name: str, split: str | None) -> ArgumentParser:
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--threads", type=int, default=1, help="torch threads; one is fastest here")
     parser.add_argument("--quiet", action="store_true", help="no progress")
-    parser.add_argument("--config", action=ActionConfigFile, help="settings from a YAML or JSON file")
+    parser.add_argument(
+        "--config", action=ActionConfigFile, help="settings from a YAML or JSON file"
+    )
     parser.add_class_arguments(TransducerConfig, "model")
     parser.add_class_arguments(TrainingConfig, "training")
     parser.set_defaults(recipe(recipe_name, split))
@@ -160,5 +184,7 @@ def _describe(console: Console, data: Data) -> None:
     )
     if data.unseen:
         console.print(
-            f"class words that no pair shows: {', '.join(data.unseen)}", soft_wrap=True, highlight=False
+            f"class words that no pair shows: {', '.join(data.unseen)}",
+            soft_wrap=True,
+            highlight=False,
         )

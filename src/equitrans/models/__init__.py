@@ -1,0 +1,1 @@
+"""Models: what they promise is in base, one room each."""

@@ -46,7 +46,7 @@ class Autoregressive(Model, ABC):
 
     @abstractmethod
     def step(self, state: Any, previous: Int[Tensor, " b"]) -> tuple[Float[Tensor, "b y"], Any]:
-        """log p(next word | words so far, x) for every word, after ``previous``."""
+        """Log p(next word | words so far, x) for every word, after ``previous``."""
 
     def predict(
         self, source: Int[Tensor, "b n"], *, width: int, max_length: int, n_best: int = 1
@@ -55,7 +55,8 @@ class Autoregressive(Model, ABC):
 
     @torch.no_grad()
     def correct(self, batch: Batch) -> Bool[Tensor, " b"]:
-        # greedy search finds the target just if every word of it is the best one after its predecessors
+        # greedy search finds the target just if every word of it is the best one after its
+        # predecessors
         state = self.start(batch.source)
         previous = torch.full_like(batch.target[:, 0], BOS)
         right = torch.ones_like(previous, dtype=torch.bool)

@@ -1,8 +1,10 @@
-"""The paper's model (§4): an equivariant translator, an invariant aligner, and a marginal that joins them."""
+"""The paper's model (§4): an equivariant translator, an invariant aligner, and a marginal that
+joins them.
+"""
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -32,9 +34,11 @@ class TransducerConfig:
         marginal: what is done with the alignments of a word
         group: the group of each class, the paper's cyclic shifts or all permutations
         dropout: share of the aligner's states dropped while training
-        forget_bias: how far the LSTMs' forget gates are open at the start; it makes them count sooner
-        warm_start: share of training at its start in which alignments are held uniform, so that words
-            are translated before they are aligned
+        forget_bias: how far the LSTMs' forget gates are open at the start, so that they learn to
+            count sooner
+        warm_start: share of training at its start in which alignments are held uniform, so that
+            words are translated before they are aligned
+
     """
 
     k: int = 32
@@ -58,7 +62,7 @@ class TransducerConfig:
 
     def build(self, symmetry: Symmetry) -> "Transducer":
         """A new transducer with weights from torch's current random state."""
-        marginals = {"sum": Sum(), "max": Max(), "annealed": AnnealedMax()}
+        marginals: dict[str, Marginal] = {"sum": Sum(), "max": Max(), "annealed": AnnealedMax()}
         return Transducer(
             symmetry,
             Translator(symmetry, k=self.k, d=self.d),
@@ -91,7 +95,9 @@ class Factor(nn.Module):
         return torch.tanh(self.conv(torch.tanh(self.embed(first))))[0]
 
     def fixed(self, embedded: Float[Tensor, "x k"]) -> Float[Tensor, "x d"]:
-        """Σ_h φ(h) of words that the group does not move: their features are the same everywhere."""
+        """Σ_h φ(h) of words that the group does not move: their features are the same
+        everywhere.
+        """
         phi = torch.tanh(embedded @ self.conv.psi[self.conv.shared[0]].sum(0))
         return phi * len(self.conv.shared)
 
@@ -103,12 +109,13 @@ class Factor(nn.Module):
 class Translator(nn.Module):
     """log p(y | x) for single words: G-Embed, tanh, G-Conv, tanh, G-Decode, softmax (§4.2).
 
-    A word is moved by its own class's factor of the group only, so features live on the factors side by side
-    and the product group is never listed: a word of class c has features on factor c, a word of no class the
-    same features everywhere on all. Towards words of another class it sees the mean of their ρ. With one
-    class this is the paper's translator, parameter for parameter.
+    A word is moved by its own class's factor of the group only, so features live on the factors
+    side by side and the product group is never listed: a word of class c has features on factor c,
+    a word of no class the same features everywhere on all. Towards words of another class it sees
+    the mean of their ρ. With one class this is the paper's translator, parameter for parameter.
 
-    All rows of a class are one row moved, so the table below has one row per class and per word of no class.
+    All rows of a class are one row moved, so the table below has one row per class and per word of
+    no class.
     """
 
     row: Int[Tensor, " x"]
@@ -152,23 +159,25 @@ class Translator(nn.Module):
 
     def forward(self, words: Int[Tensor, " x"]) -> Float[Tensor, "x y"]:
         """Rows of the table of log-probabilities; PAD and BOS are never emitted."""
-        n = len(self.factors)
+        factors = cast(list[Factor], list(self.factors))
+        n = len(factors)
         every_class = torch.arange(n, device=words.device)
         rows, at = torch.unique(torch.cat([every_class, self.row[words]]), return_inverse=True)
-        phis = [factor() for factor in self.factors]
+        phis = [factor() for factor in factors]
         embedded = torch.tanh(self.omega[rows[n:] - n])
-        fixed = torch.stack([factor.fixed(embedded) for factor in self.factors]).sum(0)
+        fixed = torch.stack([factor.fixed(embedded) for factor in factors]).sum(0)
         pooled = torch.cat([torch.stack([phi.sum(0) for phi in phis]), fixed])
-        means = torch.stack([factor.mean_rho() for factor in self.factors])
+        means = torch.stack([factor.mean_rho() for factor in factors])
         logits = pooled @ torch.cat([means, self.rho])[self.filter].T
-        own = torch.cat([f.decode(phi) for f, phi in zip(self.factors, phis, strict=True)])
+        own = torch.cat([f.decode(phi) for f, phi in zip(factors, phis, strict=True)])
         logits = logits.index_put((self.member_class, self.member), own)
         logits = torch.cat([logits.new_full((len(rows), EOS), -math.inf), logits[:, EOS:]], dim=1)
         return torch.log_softmax(logits, dim=1)[at[n:]].gather(1, self._columns(words))
 
     def _columns(self, words: Int[Tensor, " x"]) -> Int[Tensor, "x y"]:
-        """Where in its class's row the entry for each target word stands: at g⁻¹∘y, if g moved the first
-        word of the class to x."""
+        """Where in its class's row the entry for each target word stands: at g⁻¹∘y, if g moved the
+        first word of the class to x.
+        """
         kind, y = self.source_class[words], torch.arange(len(self.filter), device=words.device)
         moved = (self.target_place - self.source_place[words, None]) % self.size[kind, None]
         if self.symmetric:
@@ -181,7 +190,8 @@ class Translator(nn.Module):
 def _numbers(
     size: int, classes: list[tuple[int, ...]], *, none: int
 ) -> tuple[list[int], list[int], list[int]]:
-    """For every word: its row (classes first, then words of no class), its class or none, its place in it.
+    """For every word: its row (classes first, then words of no class), its class or none, its
+    place in it.
 
     PAD has no row of its own; where padding is looked up it reads that of EOS.
     """
@@ -206,7 +216,9 @@ class AlignerState(NamedTuple):
 
 
 class Aligner(nn.Module):
-    """``p(a_m = n) ∝ exp(h_mᵀ T [h→_n; h←_n])`` (eqs. 6 and 7), from LSTMs that see classes only."""
+    """``p(a_m = n) ∝ exp(h_mᵀ T [h→_n; h←_n])`` (eqs. 6 and 7), from LSTMs that see classes
+    only.
+    """
 
     source_classes: Int[Tensor, " x"]
     target_classes: Int[Tensor, " y"]
@@ -222,7 +234,8 @@ class Aligner(nn.Module):
         forget_bias: float = 0.0,
     ) -> None:
         super().__init__()
-        # PAD has no parameters: classes are counted from BOS, and padding reads whatever stands first
+        # PAD has no parameters: classes are counted from BOS, and padding reads whatever stands
+        # first
         for name, classes in (
             ("source_classes", symmetry.source_classes),
             ("target_classes", symmetry.target_classes),
@@ -266,7 +279,7 @@ class Aligner(nn.Module):
     def advance(
         self, state: AlignerState, previous: Int[Tensor, "b m"]
     ) -> tuple[Float[Tensor, "b m n"], AlignerState]:
-        """log p(a_m = n) after each of the previous words, and the state after the last."""
+        """Log p(a_m = n) after each of the previous words, and the state after the last."""
         states, cells = self.decoder(self.target_classes[previous], state.h, state.c)
         scores = self.dropout(states) @ state.keys.transpose(1, 2) + state.closed[:, None]
         after = state._replace(h=states[:, -1], c=cells[:, -1])
@@ -309,7 +322,7 @@ class Transducer(Autoregressive):
         return torch.softmax(self._joint(batch, uniform=False), dim=2)
 
     def _joint(self, batch: Batch, *, uniform: bool) -> Float[Tensor, "b m n"]:
-        """log p(y_m | x_n) + log p(a_m = n): one alignment per form, one translation per word."""
+        """Log p(y_m | x_n) + log p(a_m = n): one alignment per form, one translation per word."""
         source, target = batch.source[batch.first], batch.target[batch.first]
         if uniform:
             aligned = _uniform(source, like=self.aligner.bilinear)[:, None]

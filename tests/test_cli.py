@@ -1,0 +1,449 @@
+"""The command line as people and scripts use it: what is printed, where, and with which status."""
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from equitrans.cli.main import COMMANDS, main
+from equitrans.pairs import Pair, format_tsv, read_pairs
+from equitrans.runs import fit
+from equitrans.scan import VERBS, load_split
+from equitrans.symmetry import format_classes, read_classes
+from equitrans.training import TrainingConfig
+
+PAIRS = [
+    Pair((v, *rest), (a,) * n)
+    for v, a in zip(VERBS.source, VERBS.target, strict=True)
+    for rest, n in (((), 1), (("twice",), 2), (("thrice",), 3))
+]
+
+
+@pytest.fixture(autouse=True)
+def _float32():
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A folder with a trained model, its data and its classes."""
+    torch.set_default_dtype(torch.float32)
+    folder = tmp_path_factory.mktemp("world")
+    fit(PAIRS, [VERBS], training=TrainingConfig(updates=300)).save(folder / "model")
+    (folder / "pairs.tsv").write_text(format_tsv(PAIRS))
+    (folder / "classes.toml").write_text(format_classes([VERBS]))
+    return folder
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line in this process: its status, its output, its errors."""
+
+    def call(*arguments):
+        status = main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def fails(run, *arguments):
+    """The one line of a command that the user got wrong."""
+    status, out, err = run(*arguments)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("equitrans: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("equitrans: ").strip()
+
+
+# --- the whole way
+
+
+def test_train_evaluate_predict(run, world, tmp_path):
+    out = tmp_path / "run"
+    status, printed, err = run(
+        *("train", "--data", world / "pairs.tsv", "--classes", world / "classes.toml"),
+        *("--out", out, "--seed", 0, "--training.updates", 300),
+    )
+    assert (status, printed) == (0, "")
+    assert "11 training and 1 validation pairs" in err
+    assert f"weights of the best epoch: {out}/best.safetensors" in err
+    status, printed, _ = run("evaluate", out, "--data", world / "pairs.tsv", "--json")
+    report = json.loads(printed)
+    assert status == 0
+    assert report["exact_match"] == 1.0
+    assert report["pairs"] == 12
+    assert report["by_length"]["2"] == {"right": 4, "pairs": 4}
+    assert report["by_template"]["<verbs> twice"] == {"right": 4, "pairs": 4}
+    status, printed, _ = run("predict", out, "jump twice", "walk")
+    assert (status, printed) == (0, "I_JUMP I_JUMP\nI_WALK\n")
+
+
+def test_a_split_with_its_recipe_and_dotted_settings(run, tmp_path):
+    status, _, err = run(
+        *("train", "--split", "jump_around_right", "--training.epochs", 2, "--model.hidden", 9),
+        *("--classes", "verbs", "--out", tmp_path / "run", "--seed", 5),
+    )
+    assert status == 0
+    assert "classes: verbs (4)" in err
+    content = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert content["model"]["hidden"] == 9
+    assert content["training"]["epochs"] == 2
+    assert content["seed"] == 5
+    assert len((tmp_path / "run" / "epochs.jsonl").read_text().splitlines()) == 2
+    status, printed, _ = run("evaluate", tmp_path / "run", "--json", "--width", 1)
+    assert json.loads(printed)["pairs"] == len(load_split("jump_around_right").test)
+
+
+def test_the_paper_s_settings_by_name(run, tmp_path):
+    for name, hidden, embedding in (("paper", 13, 67), ("paper-swapped", 67, 13)):
+        out = tmp_path / name
+        status, _, _ = run(
+            *("train", "--split", "simple_p1", "--recipe", name, "--training.epochs", 1),
+            *("--out", out, "--quiet"),
+        )
+        assert status == 0
+        content = json.loads((out / "config.json").read_text())
+        assert content["data"]["classes"] == "verbs"
+        assert content["training"]["batching"] == "pairs"
+        assert content["training"]["clip"] is None
+        assert (content["model"]["hidden"], content["model"]["embedding"]) == (hidden, embedding)
+
+
+def test_resuming_a_finished_run_says_so(run, world, tmp_path):
+    out = tmp_path / "run"
+    run(
+        *("train", "--data", world / "pairs.tsv", "--classes", "none", "--out", out, "--quiet"),
+        *("--training.epochs", 1),
+    )
+    before = (out / "best.safetensors").read_bytes()
+    status, _, err = run("train", "--resume", out)
+    assert status == 0
+    assert "is finished; there is nothing left to train" in err
+    assert (out / "best.safetensors").read_bytes() == before
+
+
+def test_settings_can_come_from_a_file(run, world, tmp_path):
+    (tmp_path / "mine.yaml").write_text("model:\n  hidden: 11\ntraining:\n  epochs: 1\n")
+    status, _, _ = run(
+        *("train", "--config", tmp_path / "mine.yaml", "--data", world / "pairs.tsv", "--quiet"),
+        *("--classes", "none", "--out", tmp_path / "run", "--training.batch", 3),
+    )
+    assert status == 0
+    content = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert content["model"]["hidden"] == 11
+    assert content["training"]["batch"] == 3
+
+
+# --- predict
+
+
+def test_sentences_come_as_arguments_from_a_file_or_from_standard_input(
+    run, world, tmp_path, monkeypatch
+):
+    expected = "I_JUMP I_JUMP\nI_RUN\n"
+    assert run("predict", world / "model", "jump twice", "run")[1] == expected
+    (tmp_path / "sentences.txt").write_text("jump twice\nrun\n")
+    assert run("predict", world / "model", "--file", tmp_path / "sentences.txt")[1] == expected
+    monkeypatch.setattr(sys, "stdin", io.StringIO("jump twice\nrun\n"))
+    assert run("predict", world / "model")[1] == expected
+
+
+def test_options_may_stand_before_or_after_sentences(run, world):
+    model = world / "model"
+    expected = run("predict", model, "jump twice", "run", "--json")
+    assert expected[0] == 0
+    assert run("predict", "--json", model, "jump twice", "run") == expected
+    assert run("predict", model, "--json", "jump twice", "run") == expected
+    assert run("predict", model, "jump twice", "--json", "run") == expected
+
+
+def test_json_tsv_and_n_best(run, world):
+    model = world / "model"
+    _, out, _ = run("predict", model, "jump twice", "--json", "--n-best", 3, "--alignments")
+    answer = json.loads(out)
+    assert answer["source"] == "jump twice"
+    assert answer["target"] == "I_JUMP I_JUMP"
+    assert answer["finished"] is True
+    assert answer["n_best"][0]["target"] == "I_JUMP I_JUMP"
+    assert len(answer["n_best"]) == 3
+    first, *_, last = answer["alignment"]
+    assert (first["target"], first["source"], first["position"]) == ("I_JUMP", "jump", 0)
+    assert last["target"] == "EOS"
+    _, out, _ = run("predict", model, "jump twice", "--tsv", "--n-best", 2)
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert rows[0][:2] == ["jump twice", "I_JUMP I_JUMP"]
+    assert [row[3] for row in rows] == ["1", "2"]
+    _, out, _ = run("predict", model, "jump twice", "--n-best", 2)
+    assert out.splitlines()[0] == "jump twice"
+    assert out.splitlines()[1].endswith("  I_JUMP I_JUMP")
+
+
+def test_alignments_as_text_and_as_a_picture(run, world, tmp_path):
+    _, out, err = run(
+        *("predict", world / "model", "jump twice", "run thrice", "--alignments"),
+        *("--plot", tmp_path / "a.png"),
+    )
+    lines = out.splitlines()
+    assert lines[0] == "I_JUMP I_JUMP"
+    assert lines[1].startswith("  I_JUMP ← 1 jump  ")
+    assert lines[3].startswith("  EOS    ← ")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert str(tmp_path / "a.png") in err
+    _, _, _ = run("predict", world / "model", "run", "--plot", tmp_path / "a.svg")
+    assert "<svg" in (tmp_path / "a.svg").read_text()
+
+
+# --- evaluate
+
+
+def test_errors_go_to_a_file_and_unknown_target_words_count_as_wrong(run, world, tmp_path):
+    (tmp_path / "test.tsv").write_text("jump twice\tI_JUMP I_JUMP\nwalk\tI_FLY\n")
+    status, out, err = run(
+        *("evaluate", world / "model", "--data", tmp_path / "test.tsv"),
+        *("--errors", tmp_path / "errors.tsv"),
+    )
+    assert status == 0
+    assert "exact match 50.00 % (1 of 2)" in out
+    assert "no target word 'I_FLY'; 1 pairs with it count as wrong" in err
+    assert (tmp_path / "errors.tsv").read_text() == (
+        "source\ttarget\tpredicted\nwalk\tI_FLY\tI_WALK\n"
+    )
+
+
+def test_a_table_shows_lengths_and_the_worst_templates(run, world, tmp_path):
+    (tmp_path / "test.tsv").write_text("jump twice\tI_JUMP\nwalk\tI_WALK\n")
+    _, out, _ = run("evaluate", world / "model", "--data", tmp_path / "test.tsv")
+    assert "target words" in out
+    assert "worst of 1 templates with errors" in out
+    assert "<verbs> twice" in out
+
+
+# --- scan
+
+
+def test_scan_lists_shows_and_exports(run, tmp_path):
+    _, out, _ = run("scan", "list")
+    assert "add_jump" in out
+    assert "14670" in out
+    assert "drawn with seed 2018" in out
+    _, out, _ = run("scan", "show", "add_jump", "--part", "test", "--rows", 2)
+    assert out == "jump twice\tI_JUMP I_JUMP\njump thrice\tI_JUMP I_JUMP I_JUMP\n"
+    _, out, _ = run("scan", "show", "length", "--format", "scan", "--rows", 1)
+    assert out == "IN: walk OUT: I_WALK\n"
+    status, out, _ = run("scan", "export", "add_jump", "--out", tmp_path)
+    assert status == 0
+    split = load_split("add_jump")
+    assert read_pairs(tmp_path / "add_jump.train.tsv") == split.train
+    assert read_pairs(tmp_path / "add_jump.test.tsv") == split.test
+    assert [c.name for c in read_classes(tmp_path / "classes.toml")] == ["verbs", "directions"]
+    assert out.split() == [
+        str(p)
+        for p in (
+            tmp_path / "add_jump.train.tsv",
+            tmp_path / "add_jump.test.tsv",
+            tmp_path / "classes.toml",
+        )
+    ]
+
+
+# --- help and mistakes
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command, capsys):
+    with pytest.raises(SystemExit) as done:
+        main([command, "--help"])
+    assert done.value.code == 0
+    out = capsys.readouterr().out
+    assert "examples:" in out
+    assert f"  equitrans {command} " in out
+
+
+def test_the_overview_names_all_commands_and_the_version_is_printed(run):
+    status, out, _ = run("--help")
+    assert status == 0
+    assert all(command in out for command in COMMANDS)
+    assert run()[0] == 2
+    assert run("--version")[1].startswith("equitrans ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "unknown command 'trian'; did you mean 'train'?"),
+        (
+            ["train", "--split", "add_jmp", "--out", "OUT"],
+            "unknown split 'add_jmp'; did you mean 'add_jump'?",
+        ),
+        (["train", "--split", "length"], "give --out RUN"),
+        (["train", "--out", "OUT"], "give either --split NAME or --data FILE"),
+        (
+            ["train", "--split", "length", "--out", "OUT", "--model.hiden", "3"],
+            "--model.hiden is not a setting; did you mean '--model.hidden'?",
+        ),
+        (
+            ["train", "--split", "length", "--out", "OUT", "--model.hid", "3"],
+            "--model.hid is not a setting",
+        ),
+        (
+            ["train", "--split", "length", "--out", "OUT", "--model.hidden", "x"],
+            "model.hidden is 'x'; expected int",
+        ),
+        (
+            ["train", "--split", "length", "--out", "OUT", "--training.epochs", "x"],
+            "training.epochs is 'x'; expected int or null",
+        ),
+        (
+            ["train", "--split", "length", "--out", "OUT", "--model.marginal", "sumo"],
+            "model.marginal is 'sumo'; expected 'sum' or 'max' or 'annealed'",
+        ),
+        (
+            ["train", "--split", "length", "--out", "OUT", "--training.epochs", "0"],
+            "training.epochs is 0; it must be 1 or more",
+        ),
+        (
+            ["train", "--split", "length", "--out", "OUT", "--classes", "verb"],
+            "unknown classes 'verb'; did you mean 'verbs'?",
+        ),
+        (
+            ["train", "--split", "length", "--out", "OUT", "--recipe", "papr"],
+            "unknown recipe 'papr'; did you mean 'paper'?",
+        ),
+        (
+            ["train", "--split", "length", "--out", "OUT", "--device", "abacus"],
+            "--device abacus cannot be used",
+        ),
+        (["train", "--split", "length", "--out", "OUT", "--threads", "0"], "--threads is 0"),
+        (
+            ["train", "--data", "nothing.tsv", "--classes", "none", "--out", "OUT"],
+            "nothing.tsv: No such file or directory",
+        ),
+        (["train", "--resume", "nowhere"], "nowhere: no such run directory"),
+        (["predict", "nowhere", "walk"], "nowhere: no such run directory"),
+        (["predict"], "predict: the following arguments are required: run"),
+        (
+            ["predict", "MODEL", "junp twice"],
+            "sentence 1: unknown word 'junp'; did you mean 'jump'?",
+        ),
+        (["predict", "MODEL", "walk", "--jsn"], "--jsn is not an option; did you mean '--json'?"),
+        (["predict", "MODEL", ""], "sentence 1: no words"),
+        (["predict", "MODEL", "walk", "--n-best", "0"], "predict: --n-best is 0"),
+        (["predict", "MODEL", "walk", "--width", "0"], "--width is 0"),
+        (
+            ["predict", "MODEL", "walk", "--file", "x"],
+            "predict: give sentences or --file, not both",
+        ),
+        (
+            ["evaluate", "MODEL", "--split", "lenght"],
+            "unknown split 'lenght'; did you mean 'length'?",
+        ),
+        (["evaluate", "MODEL"], "is a model, not a training run"),
+        (["evaluate", "MODEL", "--split", "length"], "unknown word"),
+        (["scan", "show"], "scan: show needs the name of a split"),
+        (["scan", "export", "length"], "scan: export needs --out DIR"),
+        (["scan", "lst"], "scan: argument what: invalid choice"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_is_answered_in_one_line(run, world, tmp_path, arguments, message):
+    places = {"OUT": str(tmp_path / "out"), "MODEL": str(world / "model")}
+    err = fails(run, *(places.get(a, a) for a in arguments))
+    assert message in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_files_are_answered_with_their_place(run, world, tmp_path):
+    train = ("train", "--out", tmp_path / "out", "--classes")
+    bad = tmp_path / "bad.tsv"
+    bad.write_text("walk\tI_WALK\nrun I_RUN\n")
+    assert f"{bad}:2: expected source<TAB>target" in fails(run, *train, "none", "--data", bad)
+    bad.write_text("")
+    assert f"{bad}: no pairs" in fails(run, *train, "none", "--data", bad)
+    classes = tmp_path / "c.toml"
+    data = ("--data", world / "pairs.tsv")
+    classes.write_text('[[class]]\nname = "v"\nsource = ["walk", "run"]\ntarget = ["I_WALK"]\n')
+    assert f"{classes}: class 'v': 2 source words but 1 target words" in fails(
+        run, *train, classes, *data
+    )
+    one = '[[class]]\nname = "{}"\nsource = ["walk"]\ntarget = ["{}"]\n'
+    classes.write_text(one.format("v", "I_WALK") + one.format("w", "I_RUN"))
+    assert "source word 'walk' is in two classes, 'v' and 'w'" in fails(run, *train, classes, *data)
+    test = tmp_path / "test.tsv"
+    test.write_text("walk\tI_WALK\nwalk twise\tI_WALK\n")
+    err = fails(run, "evaluate", world / "model", "--data", test)
+    assert f"{test}: 'walk twise': unknown word 'twise'; did you mean 'twice'?" in err
+    assert "no picture format 'pmg'; did you mean 'png'" in fails_late(
+        run, "predict", world / "model", "walk", "--plot", tmp_path / "x.pmg"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def fails_late(run, *arguments):
+    status, _, err = run(*arguments)
+    assert status == 2
+    return err
+
+
+def test_a_misspelled_class_word_is_pointed_out(run, world, tmp_path):
+    classes = tmp_path / "c.toml"
+    classes.write_text(
+        '[[class]]\nname = "v"\nsource = ["walk", "jmup"]\ntarget = ["I_WALK", "I_JUMP"]\n'
+    )
+    _, _, err = run(
+        *("train", "--data", world / "pairs.tsv", "--classes", classes, "--out", tmp_path / "run"),
+        *("--training.epochs", 1),
+    )
+    assert "class words that no pair shows: jmup" in err
+
+
+def test_ten_pairs_need_no_budget(run, world, tmp_path):
+    """Without any setting a handful of pairs is learned, and soon."""
+    (tmp_path / "ten.tsv").write_text(format_tsv(PAIRS[:9] + PAIRS[9:10]))
+    started = time.monotonic()
+    status, _, _ = run(
+        *("train", "--data", tmp_path / "ten.tsv", "--classes", world / "classes.toml"),
+        *("--out", tmp_path / "run", "--quiet"),
+    )
+    assert status == 0
+    assert time.monotonic() - started < 60
+    assert run("predict", tmp_path / "run", "jump thrice")[1] == "I_JUMP I_JUMP I_JUMP\n"
+
+
+# --- signals and pipes, in processes of their own
+
+
+def test_ctrl_c_ends_with_130_and_says_how_to_go_on(world, tmp_path):
+    out = tmp_path / "run"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "equitrans.cli.main", "train", "--data", world / "pairs.tsv"),
+            *("--classes", "none", "--training.epochs", "100000", "--out", out),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (out / "epochs.jsonl").is_file():
+        time.sleep(0.05)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == (
+        f"equitrans: interrupted; continue with: equitrans train --resume {out}"
+    )
+    assert "Traceback" not in err
+
+
+def test_a_reader_that_has_enough_is_no_error(world):
+    predict = f"{sys.executable} -m equitrans.cli.main predict {world / 'model'}"
+    command = f"yes 'jump twice' | head -20000 | {predict} | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout == "I_JUMP I_JUMP\n"
+    assert done.stderr == ""

@@ -1,0 +1,282 @@
+"""A run directory: made, continued bit for bit, refused where it is not whole."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from equitrans import runs
+from equitrans.config import RunConfig
+from equitrans.data import DataConfig, load_data
+from equitrans.errors import ConfigError, DataError, RunError
+from equitrans.models.transducer import TransducerConfig
+from equitrans.pairs import format_tsv
+from equitrans.runs import Run
+from equitrans.scan import CLASSES, load_split
+from equitrans.symmetry import format_classes
+from equitrans.trained import Trained
+from equitrans.training import TrainingConfig
+
+SMALL = TransducerConfig(k=4, d=3, embedding=5, hidden=6, dropout=0.2)
+
+
+@pytest.fixture(autouse=True)
+def _float32():
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Fifty pairs and their classes, on disk."""
+    pairs = load_split("simple_p1").train[:50]
+    (tmp_path / "pairs.tsv").write_text(format_tsv(pairs))
+    (tmp_path / "classes.toml").write_text(format_classes(CLASSES["both"]))
+    return tmp_path
+
+
+def config(files, **training):
+    return RunConfig(
+        data=DataConfig(file=str(files / "pairs.tsv"), classes=str(files / "classes.toml")),
+        model=SMALL,
+        training=TrainingConfig(**({"epochs": 6} | training)),
+        seed=3,
+    )
+
+
+def create(path, settings):
+    return Run.create(path, settings, load_data(settings.data, seed=settings.seed))
+
+
+def weights(path):
+    return (path / "best.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "constant"])
+@pytest.mark.parametrize("stop", [1, 3, 5])
+def test_a_run_resumed_after_any_epoch_ends_with_the_same_bits(files, monkeypatch, stop, schedule):
+    monkeypatch.setattr(runs, "CHECKPOINT_SECONDS", 0.0)
+    settings = config(files, schedule=schedule)
+    whole = create(files / "whole", settings)
+    expected = [e.train_loss for e in whole.train(whole.load_data())]
+
+    broken = create(files / "broken", settings)
+    epochs = broken.train(broken.load_data())
+    losses = [next(epochs).train_loss for _ in range(stop)]
+    epochs.close()
+    # logged but not saved, as if the power had failed in between; half a line, even
+    with (files / "broken" / "epochs.jsonl").open("a") as log:
+        log.write('{"number": 99}\n{"numb')
+
+    again = Run.open(files / "broken")
+    losses += [e.train_loss for e in again.train(again.load_data())]
+    assert losses == expected
+    assert weights(files / "broken") == weights(files / "whole")
+    lines = (files / "broken" / "epochs.jsonl").read_text().splitlines()
+    assert [json.loads(line)["number"] for line in lines] == [1, 2, 3, 4, 5, 6]
+    for one, other in zip(
+        Run.open(files / "whole").state().model.state_dict().values(),
+        Run.open(files / "broken").state().model.state_dict().values(),
+        strict=True,
+    ):
+        assert torch.equal(one, other)
+
+
+def test_a_run_killed_in_mid_epoch_loses_at_most_what_was_not_saved(files):
+    """A real process, killed without warning, then continued from the command line."""
+    program = (
+        "import sys; from equitrans import runs; from equitrans.cli.main import main\n"
+        "runs.CHECKPOINT_SECONDS = 0.0\nsys.exit(main(sys.argv[1:]))"
+    )
+    arguments = [
+        *("train", "--data", str(files / "pairs.tsv"), "--classes", str(files / "classes.toml")),
+        *("--training.epochs", "40", "--model.hidden", "8", "--seed", "1", "--quiet"),
+    ]
+
+    def start(*more):
+        return subprocess.Popen([sys.executable, "-c", program, *more])
+
+    assert start(*arguments, "--out", str(files / "whole")).wait(120) == 0
+    process = start(*arguments, "--out", str(files / "killed"))
+    log = files / "killed" / "epochs.jsonl"
+    while not log.is_file() or log.read_text().count("\n") < 5:
+        time.sleep(0.01)
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait(10)
+    assert not Run.open(files / "killed").is_finished
+    assert start("train", "--resume", str(files / "killed"), "--quiet").wait(120) == 0
+    assert weights(files / "killed") == weights(files / "whole")
+
+
+def test_a_finished_run_says_so_and_is_not_touched(files):
+    run = create(files / "run", config(files, epochs=2))
+    assert not run.is_finished
+    list(run.train(run.load_data()))
+    before = {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in run.path.iterdir()}
+    again = Run.open(run.path)
+    assert again.is_finished
+    assert list(again.train(again.load_data())) == []
+    after = {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in run.path.iterdir()}
+    assert {k: v[0] for k, v in before.items()} == {k: v[0] for k, v in after.items()}
+
+
+def test_a_run_ended_by_patience_is_finished_too(files):
+    run = create(files / "run", config(files, epochs=200, patience=1, learning_rate=0.5))
+    assert len(list(run.train(run.load_data()))) < 200
+    assert Run.open(run.path).is_finished
+
+
+def test_the_best_weights_are_those_of_the_best_epoch(files):
+    run = create(files / "run", config(files, epochs=8, learning_rate=0.2, schedule="constant"))
+    epochs = list(run.train(run.load_data()))
+    best = min(epochs, key=lambda e: e.valid_loss)
+    trained = Trained.load(run.path)
+    from equitrans.batches import Rows
+    from equitrans.models.base import mean_loss
+
+    valid = Rows.of(run.load_data().valid, trained.symmetry)
+    assert mean_loss(trained.model, valid) == pytest.approx(best.valid_loss, rel=1e-6)
+
+
+def test_a_run_keeps_all_that_decided_it(files):
+    settings = config(files)
+    create(files / "run", settings)
+    again = Run.open(files / "run")
+    assert again.config == settings
+    content = json.loads((files / "run" / "config.json").read_text())
+    assert content["format"] == 1
+    assert content["seed"] == 3
+
+
+def test_a_directory_in_use_is_not_overwritten(files):
+    create(files / "run", config(files))
+    with pytest.raises(RunError, match="is in use"):
+        create(files / "run", config(files))
+    (files / "file").write_text("")
+    with pytest.raises(RunError, match="is in use"):
+        create(files / "file", config(files))
+
+
+def test_data_that_changed_are_noticed(files):
+    run = create(files / "run", config(files))
+    (files / "pairs.tsv").write_text("walk\tI_WALK\n")
+    with pytest.raises(RunError, match="has changed since"):
+        run.load_data()
+
+
+def break_config(path, **changes):
+    content = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(content | changes))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            lambda p: (p / "config.json").unlink(),
+            "not a complete run directory: config.json is missing",
+        ),
+        (lambda p: (p / "vocabulary.json").unlink(), "vocabulary.json is missing"),
+        (lambda p: (p / "config.json").write_text("{"), "config.json is damaged"),
+        (lambda p: (p / "config.json").write_text("[]"), "config.json is damaged"),
+        (
+            lambda p: break_config(p, format=2, version="9.9"),
+            "written by equitrans 9.9 in format 2",
+        ),
+        (lambda p: break_config(p, model={"hiden": 3}), "did you mean 'hidden'"),
+        (lambda p: break_config(p, model={"hidden": 0}), "model.hidden is 0"),
+        (lambda p: (p / "best.safetensors").unlink(), "--resume .*run continues it"),
+        (
+            lambda p: (p / "best.safetensors").write_bytes(b"x"),
+            "does not hold this model's weights",
+        ),
+        (lambda p: break_config(p, model={"hidden": 7}), "does not hold this model's weights"),
+    ],
+)
+def test_a_directory_that_is_not_whole_or_too_new_is_refused(files, damage, message):
+    run = create(files / "run", config(files, epochs=1))
+    list(run.train(run.load_data()))
+    Trained.load(run.path)
+    damage(run.path)
+    with pytest.raises(RunError, match=message):
+        Trained.load(run.path)
+
+
+def test_a_damaged_state_is_refused(files):
+    run = create(files / "run", config(files, epochs=1))
+    (run.path / "state.safetensors").write_bytes(b"nonsense")
+    with pytest.raises(RunError, match=r"state.safetensors is damaged"):
+        list(run.train(run.load_data()))
+
+
+def test_a_saved_model_is_not_a_training_run(files, tmp_path):
+    run = create(files / "run", config(files, epochs=1))
+    run.trained.save(tmp_path / "model")
+    with pytest.raises(RunError, match="is a model, not a training run"):
+        Run.open(tmp_path / "model")
+
+
+def test_no_directory_at_all(tmp_path):
+    with pytest.raises(RunError, match="no such run directory"):
+        Run.open(tmp_path / "nothing")
+
+
+def test_settings_that_make_no_sense_are_refused(files):
+    with pytest.raises(ConfigError, match="either --split NAME or --data FILE"):
+        DataConfig()
+    with pytest.raises(ConfigError, match="either --split NAME or --data FILE"):
+        DataConfig(split="length", file="x")
+    with pytest.raises(ConfigError, match="own data need --classes"):
+        load_data(DataConfig(file=str(files / "pairs.tsv")), seed=0)
+    with pytest.raises(ConfigError, match="unknown classes 'verb'; did you mean 'verbs'"):
+        load_data(DataConfig(split="simple_p1", classes="verb"), seed=0)
+    with pytest.raises(FileNotFoundError):
+        load_data(DataConfig(split="simple_p1", classes="verb.toml"), seed=0)
+
+
+def test_classes_of_a_split_can_come_from_a_file(files):
+    data = load_data(DataConfig(split="simple_p1", classes=str(files / "classes.toml")), seed=0)
+    assert data.classes == CLASSES["both"]
+    assert data.unseen == []
+    with pytest.raises(DataError):
+        load_data(DataConfig(split="simple_p1", scan_dir=str(files)), seed=0)
+
+
+def test_disk_space_running_out_leaves_the_last_checkpoint(files):
+    """A limit on the size of files stands for a full disk: writing the state fails half way."""
+    program = (
+        "import resource, signal, sys; from equitrans.cli.main import main\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [
+            *(
+                sys.executable,
+                "-c",
+                program,
+                "train",
+                "--data",
+                str(files / "pairs.tsv"),
+                "--quiet",
+            ),
+            *("--classes", str(files / "classes.toml"), "--out", str(files / "run")),
+            *("--training.epochs", "2"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("equitrans: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert "File too large" in done.stderr
+    names = {p.name for p in (files / "run").iterdir()}
+    assert names == {"config.json", "vocabulary.json", "epochs.jsonl"}
