@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equitrans.errors import DataError, SymmetryError, VocabularyError
-from equitrans.symmetry import LexicalClass, Symmetry, format_classes, read_classes
+from equitrans.symmetry import LexicalClass, Renaming, Symmetry, format_classes, read_classes
 from equitrans.vocabulary import EOS
 from worlds import SOURCE, SYMMETRIES, TARGET, TURNS, VERBS, elements, moved, random_pairs, symmetry
 
@@ -127,3 +127,24 @@ def test_a_wrong_classes_file_is_refused_with_its_name(tmp_path, text, message):
     with pytest.raises((DataError, SymmetryError), match=message) as error:
         read_classes(path)
     assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize("name", SYMMETRIES)
+@given(seed=st.integers(0, 10**6))
+def test_a_renaming_can_be_undone_even_for_words_that_did_not_appear(name, seed):
+    world = SYMMETRIES[name]
+    ((source, _), (_, target)) = random_pairs(seed, 2)
+    renaming = Renaming(world)
+    renaming.source(world.source.encode(source))
+    # what a model says of the representative, said of the original: some group element undoes it
+    said = world.target.encode(target)
+    undone = renaming.original_target(said)
+    orbit = {world.target_action(g, said) for g in elements(world)}
+    assert undone in orbit
+    again = Renaming(world)
+    again.source(world.source.encode(source))
+    moved_classes = [c for c in world.classes if set(c.source) & set(source)]
+    known = [w for c in moved_classes for w in c.target if c.source[c.target.index(w)] in source]
+    for word in known:
+        (number,) = world.target.encode((word,))
+        assert again.original_target(again.target((number,))) == (number,)

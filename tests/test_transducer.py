@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from equitrans.groups import inverse
-from equitrans.models.transducer import Aligner, Transducer, Translator
+from equitrans.models.aligner import Aligner
+from equitrans.models.transducer import Transducer
+from equitrans.models.translator import Translator
 from equitrans.pairs import Pair
 from equitrans.vocabulary import BOS, EOS, PAD
 from plain import PlainTransducer

@@ -37,12 +37,11 @@ from equitrans.training import Epoch, TrainingConfig
 from equitrans.vocabulary import Vocabulary
 
 __all__ = [
-    "DIRECTIONS",
-    "VERBS",
     "Action",
     "Alignment",
     "Batch",
     "ConfigError",
+    "DIRECTIONS",
     "DataConfig",
     "DataError",
     "Epoch",
@@ -64,6 +63,7 @@ __all__ = [
     "TrainingConfig",
     "Transducer",
     "TransducerConfig",
+    "VERBS",
     "Vocabulary",
     "VocabularyError",
     "__version__",

@@ -135,18 +135,19 @@ class Symmetry:
         return tuple(names.get(word, word) for word in sentence)
 
     @cached_property
+    def members(self) -> tuple[list[Sentence], list[Sentence]]:
+        """For each side, the words of every class."""
+        return (
+            [self.source.encode(c.source) for c in self.classes],
+            [self.target.encode(c.target) for c in self.classes],
+        )
+
+    @cached_property
     def homes(self) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
         """For each side, the class of every class word and its place there."""
         source, target = (
-            {
-                vocabulary.index[word]: (c, i)
-                for c, words in enumerate(sides)
-                for i, word in enumerate(words)
-            }
-            for vocabulary, sides in (
-                (self.source, [c.source for c in self.classes]),
-                (self.target, [c.target for c in self.classes]),
-            )
+            {word: (c, i) for c, words in enumerate(side) for i, word in enumerate(words)}
+            for side in self.members
         )
         return source, target
 
@@ -173,44 +174,50 @@ class Renaming:
 
     def __init__(self, symmetry: Symmetry) -> None:
         self._symmetry = symmetry
+        # by class: where each word goes (symmetric), or under 0 which word goes first (cyclic)
         self._new: list[dict[int, int]] = [{} for _ in symmetry.classes]
 
     def source(self, sentence: Sentence) -> Sentence:
         """A source sentence renamed."""
-        home = self._symmetry.homes[0]
-        return tuple(self._renamed(0, *home[word]) if word in home else word for word in sentence)
+        return self._rename(0, sentence)
 
     def target(self, sentence: Sentence) -> Sentence:
         """A target sentence renamed."""
-        home = self._symmetry.homes[1]
-        return tuple(self._renamed(1, *home[word]) if word in home else word for word in sentence)
+        return self._rename(1, sentence)
 
     def original_target(self, sentence: Sentence) -> Sentence:
         """A renamed target sentence as it was."""
-        home = self._symmetry.homes[1]
-        return tuple(self._original(*home[word]) if word in home else word for word in sentence)
+        home, members = self._symmetry.homes[1], self._symmetry.members[1]
+        out = []
+        for word in sentence:
+            if word in home:
+                c, place = home[word]
+                word = members[c][self._old_place(c, place)]
+            out.append(word)
+        return tuple(out)
 
-    def _renamed(self, side: int, c: int, place: int) -> int:
+    def _rename(self, side: int, sentence: Sentence) -> Sentence:
+        home, members = self._symmetry.homes[side], self._symmetry.members[side]
+        out = []
+        for word in sentence:
+            if word in home:
+                c, place = home[word]
+                word = members[c][self._new_place(c, place)]
+            out.append(word)
+        return tuple(out)
+
+    def _new_place(self, c: int, place: int) -> int:
+        names = self._new[c]
+        if self._symmetry.kind == "symmetric":
+            return names.setdefault(place, len(names))
+        return (place - names.setdefault(0, place)) % len(self._symmetry.classes[c].source)
+
+    def _old_place(self, c: int, place: int) -> int:
         names, n = self._new[c], len(self._symmetry.classes[c].source)
-        if self._symmetry.kind == "cyclic":
-            shift = names.setdefault(0, place)
-            return self._word(side, c, (place - shift) % n)
-        return self._word(side, c, names.setdefault(place, len(names)))
-
-    def _original(self, c: int, place: int) -> int:
-        names, n = self._new[c], len(self._symmetry.classes[c].source)
-        if self._symmetry.kind == "cyclic":
-            return self._word(1, c, (place + names.get(0, 0)) % n)
-        # words that did not appear take the places that are left, in order
-        left = (i for i in range(n) if i not in names)
-        old = [*names, *left]
-        return self._word(1, c, old[place])
-
-    def _word(self, side: int, c: int, place: int) -> int:
-        lexical = self._symmetry.classes[c]
-        if side == 0:
-            return self._symmetry.source.index[lexical.source[place]]
-        return self._symmetry.target.index[lexical.target[place]]
+        if self._symmetry.kind == "symmetric":
+            # words that did not appear take the places that are left, in order
+            return [*names, *(i for i in range(n) if i not in names)][place]
+        return (place + names.get(0, 0)) % n
 
 
 def _classes(size: int, classes: list[tuple[int, ...]]) -> tuple[int, ...]:

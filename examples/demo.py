@@ -1,0 +1,69 @@
+"""The main job on built-in data: learn SCAN without ever seeing `jump` in a sentence, then use it.
+
+python examples/demo.py FOLDER
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from equitrans import Pair, Run, RunConfig, Trained, TrainingConfig, load_split
+from equitrans.cli.progress import follow
+from equitrans.data import DataConfig, load_data
+from equitrans.plots import draw_alignments, save_figure
+
+COMMANDS = [
+    "jump",
+    "jump twice",
+    "jump left",
+    "jump opposite right thrice",
+    "walk after jump",
+    "jump around left and jump right",
+    "look thrice after jump around right",
+]
+
+
+def main(folder: Path) -> None:
+    """Train for a minute or so, show what comes out, draw one alignment."""
+    torch.set_num_threads(1)
+    console = Console(highlight=False)
+    config = RunConfig(data=DataConfig(split="add_jump"), training=TrainingConfig(epochs=40))
+    data = load_data(config.data, seed=config.seed)
+    alone = sum("jump" in pair.source for pair in data.train)
+    together = len({pair for pair in data.train if "jump" in pair.source and len(pair.source) > 1})
+    console.print(
+        f"Add Jump: {len(data.train)} training pairs; 'jump' stands alone in {alone} of them "
+        f"(copies of one) and with other words in {together}."
+    )
+    shutil.rmtree(folder, ignore_errors=True)
+    run = Run.create(folder / "run", config, data)
+    follow(run.train(data), Console(stderr=True))
+
+    trained = Trained.load(run.path)
+    answers = {pair.source: pair.target for pair in (*data.train, *data.valid, *data.test)}
+    table = Table("command", "seen", "prediction", "right", box=None)
+    shown = {pair.source for pair in data.train}
+    for command, prediction in zip(COMMANDS, trained.predict(COMMANDS), strict=True):
+        words = tuple(command.split())
+        short = " ".join(word.removeprefix("I_") for word in prediction.words)
+        right = prediction.words == answers[words]
+        table.add_row(command, "yes" if words in shown else "never", short, "yes" if right else "no")
+    console.print(table)
+
+    report = trained.evaluate(data.test)
+    console.print(f"exact match on {len(report.pairs)} commands with 'jump': {report.exact_match:.2%}")
+    source = tuple("look thrice after jump around right".split())
+    picture = folder / "alignment.png"
+    save_figure(draw_alignments([trained.align(Pair(source, answers[source]))]), picture)
+    console.print(f"which word came from where: {picture}; the model: {run.path}")
+    console.print(f'try it: .venv/bin/equitrans predict {run.path} "jump twice" --alignments')
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]))
