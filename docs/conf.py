@@ -1,10 +1,10 @@
 """Sphinx: pages in Markdown, the reference from the docstrings."""
 
-from importlib.metadata import version
+from importlib.metadata import version as version_of
 
 project = "equitrans"
 author = "the equitrans authors"
-release = version("equitrans")
+version = release = version_of("equitrans")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3

@@ -11,7 +11,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from equitrans import Pair, Run, RunConfig, Trained, TrainingConfig, load_split
+from equitrans import Pair, Run, RunConfig, Trained, TrainingConfig
 from equitrans.cli.progress import follow
 from equitrans.data import DataConfig, load_data
 from equitrans.plots import draw_alignments, save_figure
@@ -50,13 +50,15 @@ def main(folder: Path) -> None:
     for command, prediction in zip(COMMANDS, trained.predict(COMMANDS), strict=True):
         words = tuple(command.split())
         short = " ".join(word.removeprefix("I_") for word in prediction.words)
-        right = prediction.words == answers[words]
-        table.add_row(command, "yes" if words in shown else "never", short, "yes" if right else "no")
+        seen = "yes" if words in shown else "never"
+        table.add_row(command, seen, short, "yes" if prediction.words == answers[words] else "no")
     console.print(table)
 
     report = trained.evaluate(data.test)
-    console.print(f"exact match on {len(report.pairs)} commands with 'jump': {report.exact_match:.2%}")
-    source = tuple("look thrice after jump around right".split())
+    console.print(
+        f"exact match on {len(report.pairs)} commands with 'jump': {report.exact_match:.2%}"
+    )
+    source = tuple(COMMANDS[-1].split())
     picture = folder / "alignment.png"
     save_figure(draw_alignments([trained.align(Pair(source, answers[source]))]), picture)
     console.print(f"which word came from where: {picture}; the model: {run.path}")
