@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from equitrans.batches import Rows, pad_source
+import torch
+
+from equitrans.batches import Rows, in_order, pad_source
 from equitrans.decoding import Hypothesis
 from equitrans.errors import DataError
 from equitrans.models.base import Model, mean_loss
+from equitrans.models.transducer import Transducer
 from equitrans.pairs import Pair
 from equitrans.symmetry import Renaming, Sentence, Symmetry
 
@@ -160,3 +163,27 @@ def unknown_targets(pairs: Iterable[Pair], symmetry: Symmetry) -> dict[str, int]
         for word in set(pair.target) - symmetry.target.index.keys():
             counts[word] += 1
     return dict(counts)
+
+
+@torch.no_grad()
+def stuck_classes(model: Transducer, data: Rows) -> tuple[str, ...]:
+    """Classes whose target words are not aligned with their source words.
+
+    This is the sign of a stuck start: a word of no class, or of another, can only emit the words of
+    a class evenly, so the loss stays at log(class size) for each of them, and since the alignment
+    is sharp no gradient leads out. It is also what a class looks like that is none.
+    """
+    model.eval()
+    translator, device = model.translator, model.aligner.bilinear.device
+    classes = model.symmetry.classes
+    own, total = torch.zeros(len(classes)), torch.zeros(len(classes))
+    for batch in in_order(data):
+        batch = batch.to(device)
+        source = translator.source_class[batch.source]
+        target = translator.target_class[batch.target]
+        home = model.alignments(batch) * (source[:, None] == target[:, :, None])
+        for c in range(len(classes)):
+            weight = (target == c) * batch.weight[:, None]
+            own[c] += float((home.sum(2) * weight).sum())
+            total[c] += float(weight.sum())
+    return tuple(c.name for i, c in enumerate(classes) if own[i] < 0.5 * total[i])

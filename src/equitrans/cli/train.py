@@ -8,15 +8,17 @@ from typing import Any
 from jsonargparse import ActionConfigFile, ArgumentError, ArgumentParser, DefaultHelpFormatter
 from rich.console import Console
 
+from equitrans.batches import Rows
 from equitrans.cli.arguments import Parser, find_device, set_threads
 from equitrans.cli.progress import follow
 from equitrans.config import RunConfig, recipe, recipe_names
 from equitrans.data import Data, DataConfig, load_data
 from equitrans.errors import ConfigError, nearest
+from equitrans.evaluation import stuck_classes
 from equitrans.models.transducer import TransducerConfig
 from equitrans.pairs import HoldOut
 from equitrans.runs import Run
-from equitrans.trained import WEIGHTS
+from equitrans.trained import WEIGHTS, Trained
 from equitrans.training import TrainingConfig
 
 ABOUT = (
@@ -58,6 +60,13 @@ def run(arguments: Sequence[str]) -> int:
             f"interrupted; continue with: equitrans train --resume {started.path}"
         ) from None
     console.print(f"weights of the best epoch: {started.path / WEIGHTS}", soft_wrap=True)
+    trained = Trained.load(started.path, device=device)
+    for name in stuck_classes(trained.model, Rows.of(data.train, trained.symmetry)):
+        console.print(
+            f"class {name!r} was not learned: its target words do not come from its source words; "
+            "try another --seed or a larger --model.warm_start, and ask whether it is a class",
+            soft_wrap=True,
+        )
     return 0
 
 
