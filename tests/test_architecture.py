@@ -11,9 +11,10 @@ PACKAGE = Path(equitrans.__file__).parent
 
 FLOORS = [
     {"errors", "files"},
-    {"vocabulary", "groups", "pairs"},
-    {"symmetry"},
-    {"scan"},
+    {"vocabulary", "groups", "pairs", "settings"},
+    {"symmetry", "lexicon"},
+    {"scan", "grouping"},
+    {"discovery"},
     {"data", "download"},
     {"batches", "glayers", "marginals", "decoding", "lstm"},
     {"models"},
@@ -23,7 +24,7 @@ FLOORS = [
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-SYMBOLIC = set().union(*FLOORS[:5])
+SYMBOLIC = set().union(*FLOORS[:6])
 
 
 def imports(path: Path) -> set[str]:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -151,7 +152,9 @@ def test_sentences_come_as_arguments_from_a_file_or_from_standard_input(
     assert run("predict", world / "model", "jump twice", "run")[1] == expected
     (tmp_path / "sentences.txt").write_text("jump twice\nrun\n")
     assert run("predict", world / "model", "--file", tmp_path / "sentences.txt")[1] == expected
-    monkeypatch.setattr(sys, "stdin", io.StringIO("jump twice\nrun\n"))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfjump twice\nrun\n"))
+    )
     assert run("predict", world / "model")[1] == expected
 
 
@@ -318,7 +321,7 @@ def test_the_overview_names_all_commands_and_the_version_is_printed(run):
         ),
         (
             ["train", "--split", "length", "--out", "OUT", "--device", "abacus"],
-            "--device abacus cannot be used",
+            "it must be auto, cpu or cuda",
         ),
         (["train", "--split", "length", "--out", "OUT", "--threads", "0"], "--threads is 0"),
         (
@@ -447,3 +450,97 @@ def test_a_reader_that_has_enough_is_no_error(world):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout == "I_JUMP I_JUMP\n"
     assert done.stderr == ""
+
+
+def test_brackets_are_words_like_any_other(run, tmp_path):
+    data, classes = tmp_path / "p[bold].tsv", tmp_path / "c.toml"
+    data.write_text("a b\t[red] B\n[/b] b\tB [red]\n")
+    classes.write_text('[[class]]\nname = "[/x]"\nsource = ["b"]\ntarget = ["B"]\n')
+    out = tmp_path / "run[/y]"
+    status, _, err = run(
+        "train", "--data", data, "--classes", classes, "--out", out, "--training.epochs", 1
+    )
+    assert status == 0
+    assert "p[bold].tsv" in err
+    assert "[/x] (1)" in err
+    status, printed, _ = run("evaluate", out, "--data", data)
+    assert status == 0
+    assert "[/b] <[/x]>" in printed
+
+
+def test_lost_or_damaged_best_weights_come_back(run, world, tmp_path):
+    out = tmp_path / "run"
+    run("train", "--data", world / "pairs.tsv", "--classes", "none", "--out", out,
+        "--training.epochs", 2)  # fmt: skip
+    best = out / "best.safetensors"
+    saved = best.read_bytes()
+    for damaged in (None, b"", b"junk"):
+        best.unlink() if damaged is None else best.write_bytes(damaged)
+        status, _, err = run("train", "--resume", out)
+        assert status == 0
+        assert "nothing left to train" in err
+        assert best.read_bytes() == saved
+
+
+def test_a_resumed_run_keeps_its_settings(run, world, tmp_path):
+    out = tmp_path / "run"
+    run("train", "--data", world / "pairs.tsv", "--classes", "none", "--out", out,
+        "--training.epochs", 1)  # fmt: skip
+    line = fails(run, "train", "--resume", out, "--training.epochs", 9)
+    assert "leave out --training.epochs" in line
+
+
+def test_a_recipe_or_a_split_may_stand_in_a_file(run, tmp_path):
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("recipe: paper\nsplit: length\n")
+    run("train", "--config", settings, "--out", tmp_path / "run", "--training.epochs", 1,
+        "--training.seconds", 0.01)  # fmt: skip
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["model"]["hidden"] == 149
+    assert config["data"]["hold_out"] == "longest"
+
+
+def test_a_link_is_followed_and_a_device_is_left_a_device(run, world, tmp_path):
+    real, link = tmp_path / "real.tsv", tmp_path / "link.tsv"
+    real.write_text("old")
+    link.symlink_to(real)
+    for where in (link, "/dev/null"):
+        arguments = ("evaluate", world / "model", "--data", world / "pairs.tsv", "--json")
+        assert run(*arguments, "--errors", where)[0] == 0
+    assert link.is_symlink()
+    assert real.read_text().startswith("source")
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_run_that_cannot_be_written_leaves_nothing(run, world, tmp_path, monkeypatch):
+    def full(path, content):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("equitrans.trained.write_atomically", full)
+    out = tmp_path / "run"
+    line = fails(run, "train", "--data", world / "pairs.tsv", "--classes", "none", "--out", out)
+    assert "No space left" in line
+    assert not out.exists()
+
+
+def test_ctrl_c_while_the_command_is_still_loading(world):
+    for wait in (0.4, 0.8):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "equitrans.cli.main", "predict", str(world / "model")],
+            stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert "Traceback" not in err
+
+
+def test_an_ascii_terminal_is_enough(world):
+    done = subprocess.run(
+        [sys.executable, "-m", "equitrans.cli.main", "predict", str(world / "model"), "jump",
+         "--alignments"],
+        capture_output=True, text=True, env={"PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("I_JUMP")

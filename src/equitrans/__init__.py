@@ -7,34 +7,37 @@ with them.
 Pair(source=('walk',), target=('I_WALK',))
 """
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
 try:
     __version__ = version("equitrans")
 except PackageNotFoundError:  # run from a source tree that is not installed
     __version__ = "0+source"
 
-from equitrans.batches import Batch, Rows
-from equitrans.config import RunConfig
-from equitrans.data import DataConfig
-from equitrans.errors import (
-    ConfigError,
-    DataError,
-    EquitransError,
-    RunError,
-    SymmetryError,
-    VocabularyError,
-)
-from equitrans.evaluation import Alignment, Prediction, Report
-from equitrans.groups import Action, Group, Permutation
-from equitrans.models.transducer import Transducer, TransducerConfig
-from equitrans.pairs import Pair, Split, read_pairs
-from equitrans.runs import Run, fit
-from equitrans.scan import DIRECTIONS, VERBS, load_split
-from equitrans.symmetry import LexicalClass, Symmetry, read_classes
-from equitrans.trained import Trained
-from equitrans.training import Epoch, TrainingConfig
-from equitrans.vocabulary import Vocabulary
+if TYPE_CHECKING:
+    from equitrans.batches import Batch, Rows
+    from equitrans.config import RunConfig
+    from equitrans.data import DataConfig
+    from equitrans.errors import (
+        ConfigError,
+        DataError,
+        EquitransError,
+        RunError,
+        SymmetryError,
+        VocabularyError,
+    )
+    from equitrans.evaluation import Alignment, Prediction, Report
+    from equitrans.groups import Action, Group, Permutation
+    from equitrans.models.transducer import Transducer, TransducerConfig
+    from equitrans.pairs import Pair, Split, read_pairs
+    from equitrans.runs import Run, fit
+    from equitrans.scan import DIRECTIONS, VERBS, load_split
+    from equitrans.symmetry import LexicalClass, Symmetry, read_classes
+    from equitrans.trained import Trained
+    from equitrans.training import Epoch, TrainingConfig
+    from equitrans.vocabulary import Vocabulary
 
 __all__ = [
     "Action",
@@ -72,3 +75,35 @@ __all__ = [
     "read_classes",
     "read_pairs",
 ]
+
+_ROOMS = {
+    "equitrans.batches": "Batch Rows",
+    "equitrans.config": "RunConfig",
+    "equitrans.data": "DataConfig",
+    "equitrans.errors": "ConfigError DataError EquitransError RunError SymmetryError "
+    "VocabularyError",
+    "equitrans.evaluation": "Alignment Prediction Report",
+    "equitrans.groups": "Action Group Permutation",
+    "equitrans.models.transducer": "Transducer TransducerConfig",
+    "equitrans.pairs": "Pair Split read_pairs",
+    "equitrans.runs": "Run fit",
+    "equitrans.scan": "DIRECTIONS VERBS load_split",
+    "equitrans.symmetry": "LexicalClass Symmetry read_classes",
+    "equitrans.trained": "Trained",
+    "equitrans.training": "Epoch TrainingConfig",
+    "equitrans.vocabulary": "Vocabulary",
+}
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Rooms are opened when something is asked of them: commands that need no torch do not wait
+    for it.
+    """
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

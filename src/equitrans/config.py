@@ -9,6 +9,7 @@ from typing import Any
 from equitrans.data import DataConfig
 from equitrans.errors import ConfigError, nearest
 from equitrans.models.transducer import TransducerConfig
+from equitrans.settings import check_seed
 from equitrans.training import TrainingConfig
 
 Settings = dict[str, Any]
@@ -23,6 +24,9 @@ class RunConfig:
     model: TransducerConfig = field(default_factory=TransducerConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
 
 
 @cache

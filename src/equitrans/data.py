@@ -7,6 +7,7 @@ from pathlib import Path
 from equitrans.errors import ConfigError, nearest
 from equitrans.pairs import HoldOut, Pair, hold_out, read_pairs
 from equitrans.scan import CLASSES, load_split
+from equitrans.settings import check_settings
 from equitrans.symmetry import LexicalClass, read_classes
 
 
@@ -35,6 +36,7 @@ class DataConfig:
     validation: float = 0.1
 
     def __post_init__(self) -> None:
+        check_settings("data", self)
         if (self.split is None) == (self.file is None):
             raise ConfigError("give either --split NAME or --data FILE")
         if not 0 <= self.validation < 1:

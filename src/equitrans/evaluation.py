@@ -109,7 +109,8 @@ def predict(
     """The best targets of each sentence, best first.
 
     One sentence of each orbit is decoded and stands for the others (theorem 1), so that
-    predictions commute with the group even where hypotheses tie. Sentences of similar length are
+    predictions commute with the group even where hypotheses tie, words that the source does not
+    show aside. Sentences of similar length are
     decoded together.
     """
     symmetry, device = model.symmetry, next(model.parameters()).device

@@ -48,6 +48,23 @@ def join_words(words: Iterable[str], *, characters: bool = False) -> str:
     return ("" if characters else " ").join(words)
 
 
+def as_pairs(pairs: Iterable[tuple[str | Sequence[str], str | Sequence[str]]]) -> tuple[Pair, ...]:
+    """Pairs from whatever has two sides, each a text or a sequence of words.
+
+    >>> as_pairs([("jump twice", "JUMP JUMP")])
+    (Pair(source=('jump', 'twice'), target=('JUMP', 'JUMP')),)
+    """
+    made = []
+    for number, pair in enumerate(pairs, start=1):
+        sides = [split_words(s) if isinstance(s, str) else tuple(s) for s in pair]
+        if len(sides) != 2 or not sides[0]:
+            raise DataError(f"pair {number} is {pair!r}; expected a source and a target")
+        made.append(Pair(sides[0], sides[1]))
+    if not made:
+        raise DataError("there are no pairs to learn from")
+    return tuple(made)
+
+
 def read_pairs(path: Path | str, *, characters: bool = False) -> tuple[Pair, ...]:
     """All pairs of a file, its format recognised; blank lines are passed over."""
     path = Path(path)
@@ -70,16 +87,19 @@ def read_pairs(path: Path | str, *, characters: bool = False) -> tuple[Pair, ...
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a UTF-8 file; only line feeds end a line, so other breaks stay in the
-    text.
-    """
+    """Numbered lines of a UTF-8 file."""
     with path.open("rb") as file:
-        for number, raw in enumerate(file, start=1):
-            try:
-                text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise DataError(f"{path}:{number}: not UTF-8: {error.reason}") from None
-            yield number, text.rstrip("\r\n")
+        yield from decode_lines(file, f"{path}:")
+
+
+def decode_lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines of UTF-8; only line feeds end a line, so other breaks stay in the text."""
+    for number, raw in enumerate(lines, start=1):
+        try:
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{where}{number}: not UTF-8: {error.reason}") from None
+        yield number, text.rstrip("\r\n")
 
 
 def _parse_scan(line: str) -> tuple[str, str]:
@@ -120,7 +140,7 @@ def hold_out(
     pairs none is held out.
     """
     distinct = list(dict.fromkeys(pairs))
-    count = round(fraction * len(distinct)) if len(distinct) >= 10 else 0
+    count = min(round(fraction * len(distinct)), len(distinct) - 1) if len(distinct) >= 10 else 0
     held: set[Pair] = set()
     if how == "longest":
         held.update(sorted(distinct, key=lambda p: (-len(p.target), p))[:count])

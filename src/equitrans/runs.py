@@ -8,6 +8,7 @@ state.safetensors all that is needed to go on
 """
 
 import json
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -22,10 +23,11 @@ from torch import Tensor
 from equitrans.batches import Rows
 from equitrans.config import RunConfig
 from equitrans.data import Data, DataConfig, load_data
-from equitrans.errors import RunError
+from equitrans.errors import ConfigError, RunError
 from equitrans.files import write_atomically
 from equitrans.models.transducer import TransducerConfig
-from equitrans.pairs import Pair, hold_out
+from equitrans.pairs import Pair, as_pairs, hold_out
+from equitrans.settings import check_seed
 from equitrans.symmetry import LexicalClass, Symmetry
 from equitrans.trained import WEIGHTS, Trained, from_dict, read_json
 from equitrans.training import Epoch, TrainingConfig, TrainState, ended, train
@@ -66,13 +68,17 @@ class Run:
             seed=config.seed,
         )
         path.mkdir(parents=True, exist_ok=True)
-        trained.save_description(
-            path,
-            data=asdict(config.data),
-            training=asdict(config.training),
-            seed=config.seed,
-            digest=data.digest,
-        )
+        try:
+            trained.save_description(
+                path,
+                data=asdict(config.data),
+                training=asdict(config.training),
+                seed=config.seed,
+                digest=data.digest,
+            )
+        except BaseException:
+            shutil.rmtree(path, ignore_errors=True)  # it was empty or absent
+            raise
         return cls(path, config, trained, data.digest)
 
     @classmethod
@@ -93,6 +99,8 @@ class Run:
             raise RunError(
                 f"{path} is a model, not a training run: no {missing} in config.json"
             ) from None
+        except ConfigError as error:
+            raise RunError(f"{path / 'config.json'} is damaged: {error}") from None
 
     def load_data(self) -> Data:
         """The data that the run was created with, found to be still the same."""
@@ -110,7 +118,18 @@ class Run:
         if not path.is_file():
             return False
         with _open_state(path) as file:
-            return bool(json.loads(file.metadata()["counters"])["finished"])
+            return bool(_counters(file, path)["finished"])
+
+    def repair(self) -> None:
+        """Write the best weights again if they are not there as they were saved."""
+        path = self.path / STATE
+        if path.is_file():
+            with _open_state(path) as file:
+                names = [name for name in file.keys() if name.startswith("best.")]  # noqa: SIM118
+                best = {name.removeprefix("best."): file.get_tensor(name) for name in names}
+            content, weights = save(best), self.path / WEIGHTS
+            if best and (not weights.is_file() or weights.read_bytes() != content):
+                write_atomically(weights, content)
 
     def train(self, data: Data, *, device: str | torch.device = "cpu") -> Iterator[Epoch]:
         """Train from where the run stands to its end; every epoch is logged before it is given
@@ -152,17 +171,23 @@ class Run:
         write_atomically(self.path / STATE, content)
 
     def _load_state(self, state: TrainState) -> None:
-        with _open_state(self.path / STATE) as file:
-            counters = json.loads(file.metadata()["counters"])
+        path = self.path / STATE
+        with _open_state(path) as file:
+            counters = _counters(file, path)
             tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        state.model.load_state_dict(_part(tensors, "model."))
-        state.best = _part(tensors, "best.")
         moments: dict[int, dict[str, Tensor]] = {}
         for name, value in _part(tensors, "optimizer.").items():
             i, key = name.split(".")
             moments.setdefault(int(i), {})[key] = value
         groups = state.optimizer.state_dict()["param_groups"]
-        state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        if moments.keys() != set(range(len(list(state.model.parameters())))):
+            raise RunError(f"{path} is damaged: a part of the optimizer's state is missing")
+        try:
+            state.model.load_state_dict(_part(tensors, "model."))
+            state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        except (RuntimeError, ValueError):
+            raise RunError(f"{path} is not the state of the model that config.json has") from None
+        state.best = _part(tensors, "best.")
         for name in _COUNTERS:
             setattr(state, name, counters[name])
 
@@ -170,8 +195,8 @@ class Run:
         """Forget epochs that were logged but not saved: they will come again."""
         path = self.path / LOG
         if path.is_file():
-            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-            write_atomically(path, "".join(lines[:epoch]))
+            lines = path.read_bytes().splitlines(keepends=True)
+            write_atomically(path, b"".join(lines[:epoch]))
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -185,8 +210,16 @@ def _open_state(path: Path) -> Any:
         raise RunError(f"{path} is damaged: {error}") from None
 
 
+def _counters(file: Any, path: Path) -> dict[str, Any]:
+    try:
+        counters = json.loads(file.metadata()["counters"])
+        return {name: counters[name] for name in (*_COUNTERS, "finished")}
+    except (TypeError, KeyError, ValueError):
+        raise RunError(f"{path} is damaged: it does not say where training stands") from None
+
+
 def fit(
-    pairs: Sequence[Pair],
+    pairs: Iterable[tuple[str | Sequence[str], str | Sequence[str]]],
     classes: Iterable[LexicalClass] = (),
     *,
     model: TransducerConfig | None = None,
@@ -195,11 +228,13 @@ def fit(
 ) -> Trained:
     """Train on pairs in memory and keep the best epoch: the short way, without a directory.
 
-    >>> walk = Pair(("walk", "twice"), ("WALK", "WALK")), Pair(("walk",), ("WALK",))
+    >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
     >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
     >>> fit(walk, [verbs], training=TrainingConfig(updates=600)).predict(["jump twice"])[0].words
     ('JUMP', 'JUMP')
     """
+    check_seed(seed)
+    pairs = as_pairs(pairs)
     model, training = model or TransducerConfig(), training or TrainingConfig()
     trained = Trained.new(
         model,

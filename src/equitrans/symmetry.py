@@ -233,7 +233,7 @@ def read_classes(path: Path | str) -> tuple[LexicalClass, ...]:
     """Classes from a TOML file of ``[[class]]`` tables with ``name``, ``source`` and ``target``."""
     path = Path(path)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: not a TOML file: {error}") from None
     for key in content:
@@ -244,7 +244,12 @@ def read_classes(path: Path | str) -> tuple[LexicalClass, ...]:
         raise DataError(f"{path}: classes stand in [[class]] tables, in double brackets")
     if not tables:
         raise DataError(f"{path}: no [[class]] table; for no symmetry at all give 'none'")
-    return tuple(_read_class(path, i, table) for i, table in enumerate(tables, start=1))
+    classes = tuple(_read_class(path, i, table) for i, table in enumerate(tables, start=1))
+    try:
+        Symmetry.of(classes, [])
+    except SymmetryError as error:
+        raise SymmetryError(f"{path}: {error}") from None
+    return classes
 
 
 def _read_class(path: Path, number: int, table: dict[str, object]) -> LexicalClass:

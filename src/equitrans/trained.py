@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save
 
 from equitrans import evaluation
 from equitrans.batches import Rows, in_order
-from equitrans.errors import EquitransError, RunError, nearest
+from equitrans.errors import DataError, EquitransError, RunError, nearest
 from equitrans.evaluation import Alignment, Prediction, Report, Words
 from equitrans.files import write_atomically
 from equitrans.models.transducer import Transducer, TransducerConfig
@@ -67,8 +67,12 @@ class Trained:
     def words(self, sentence: str | Sequence[str]) -> Words:
         """A sentence as words."""
         if isinstance(sentence, str):
-            return split_words(sentence, characters=self.characters)
-        return tuple(sentence)
+            words = split_words(sentence, characters=self.characters)
+        else:
+            words = tuple(sentence)
+        if not words:
+            raise DataError(f"{sentence!r} has no words")
+        return words
 
     def text(self, words: Iterable[str]) -> str:
         """Words as a sentence."""
@@ -153,9 +157,16 @@ class Trained:
                 f"equitrans train --resume {directory} continues it"
             )
         try:
-            trained.model.load_state_dict(load_file(path))
-        except (SafetensorError, RuntimeError) as error:
-            raise RunError(f"{path} does not hold this model's weights: {error}") from None
+            weights = load_file(path)
+            trained.model.load_state_dict(weights)
+        except SafetensorError as error:
+            raise RunError(f"{path} is damaged: {error}") from None
+        except RuntimeError:
+            raise RunError(
+                f"{path} does not hold the weights of the model that {directory} describes"
+            ) from None
+        if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
+            raise RunError(f"{path} holds weights that are not numbers; training went wrong")
         trained.model.to(device).eval()
         return trained
 
@@ -175,11 +186,16 @@ class Trained:
                 ),
                 model.group,
             )
+            length = config["max_length"]
+            if not isinstance(length, int) or length < 1:
+                raise RunError(f"max_length is {length!r}; it must be a number above 0")
             return cls.new(
-                model, symmetry, max_length=config["max_length"], characters=config["characters"]
+                model, symmetry, max_length=length, characters=bool(config["characters"])
             )
-        except (KeyError, TypeError, EquitransError) as error:
-            raise RunError(f"{directory} does not describe a model: {error!r}") from None
+        except KeyError as missing:
+            raise RunError(f"{directory} does not describe a model: no {missing}") from None
+        except (TypeError, AttributeError, EquitransError) as error:
+            raise RunError(f"{directory} does not describe a model: {error}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -194,7 +210,10 @@ def read_json(path: Path) -> dict[str, Any]:
         raise RunError(f"{path} is damaged: {error}") from None
     if not isinstance(content, dict):
         raise RunError(f"{path} is damaged: expected an object")
-    if content.get("format", FORMAT) > FORMAT:
+    found = content.get("format", FORMAT)
+    if not isinstance(found, int):
+        raise RunError(f"{path} is damaged: its format is {found!r}")
+    if found > FORMAT:
         raise RunError(
             f"{path.parent} was written by equitrans {content.get('version')} in format "
             f"{content['format']}; this version reads up to {FORMAT}: please upgrade"
@@ -204,6 +223,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def from_dict(cls: type[T], content: dict[str, Any]) -> T:
     """A settings dataclass from a dictionary; an unknown name is answered with the nearest one."""
+    if not isinstance(content, dict):
+        raise RunError(f"{content!r} are no settings")
     names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
     for name in content:
         if name not in names:

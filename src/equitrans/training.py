@@ -17,6 +17,7 @@ from equitrans.batches import Batch, Batching, Rows, by_form, by_pair
 from equitrans.errors import ConfigError, RunError
 from equitrans.marginals import Moment
 from equitrans.models.base import Model, greedy_accuracy, mean_loss
+from equitrans.settings import check_settings
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class TrainingConfig:
     patience: int | None = None
 
     def __post_init__(self) -> None:
+        check_settings("training", self)
         for name in ("epochs", "updates", "batch", "patience"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -61,6 +63,8 @@ class TrainingConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigError(f"training.{name} is {value}; it must be above 0")
+        if self.learning_rate > 1000:
+            raise ConfigError(f"training.learning_rate is {self.learning_rate}; it is too large")
         if self.weight_decay < 0:
             raise ConfigError(f"training.weight_decay is {self.weight_decay}; it must be 0 or more")
 
@@ -162,7 +166,7 @@ def train(
 def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float) -> float:
     """One pass over the data, or as much of it as time allows; gives the mean loss."""
     epochs, per_epoch = epochs_to_train(data, config), _updates_per_epoch(data, config)
-    seed = state.seed * 1_000_003 + state.epoch
+    seed = (state.seed * 1_000_003 + state.epoch) % 2**63
     generator = torch.Generator().manual_seed(seed)
     if config.batching == "forms":
         batches = by_form(data, forms=config.batch, generator=generator)

@@ -62,8 +62,8 @@ def load(asked: argparse.Namespace) -> Trained:
 
 def set_threads(threads: int) -> None:
     """So many torch threads; on models this small one is the fastest."""
-    if threads < 1:
-        raise ConfigError(f"--threads is {threads}; it must be 1 or more")
+    if not 1 <= threads <= 1024:
+        raise ConfigError(f"--threads is {threads}; it must be from 1 to 1024")
     torch.set_num_threads(threads)
 
 
@@ -71,6 +71,8 @@ def find_device(name: str) -> torch.device:
     """A device by name, found to work."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.partition(":")[0] not in ("cpu", "cuda"):
+        raise ConfigError(f"--device is {name!r}; it must be auto, cpu or cuda")
     try:
         return torch.zeros((), device=name).device
     except (RuntimeError, AssertionError) as error:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from equitrans.cli.arguments import Parser, add_decoding, load
+from equitrans.cli.console import Console
 from equitrans.errors import ConfigError, VocabularyError
 from equitrans.evaluation import Report, Tally, unknown_targets
 from equitrans.files import write_atomically
@@ -100,7 +100,7 @@ def _content(report: Report) -> dict[str, Any]:
 
 
 def _print(report: Report) -> None:
-    console = Console(highlight=False)
+    console = Console()
     loss = "" if report.loss is None else f", −log p {report.loss:.4f} per pair"
     right, pairs = sum(report.right), len(report.pairs)
     console.print(f"exact match {100 * report.exact_match:.2f} % ({right} of {pairs}){loss}")

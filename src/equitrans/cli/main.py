@@ -4,6 +4,7 @@
 keeps its traceback.
 """
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ equitrans COMMAND --help says more."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and give its exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    _mend_streams()
     try:
         return _run(arguments)
     except EquitransError as error:
@@ -70,6 +72,16 @@ def _run(arguments: Sequence[str]) -> int:
     # commands are imported one at a time, so that a quick one does not wait for what others need
     status: int = import_module(f"equitrans.cli.{name}").run(arguments[1:])
     return status
+
+
+def _mend_streams() -> None:
+    """Closed streams lead nowhere, and characters that a terminal cannot show become others."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _fail(message: str) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from equitrans.cli.arguments import Parser, add_decoding, load
 from equitrans.errors import ConfigError, DataError, VocabularyError
 from equitrans.evaluation import Alignment, Prediction, Words
-from equitrans.pairs import Pair, numbered_lines
+from equitrans.pairs import Pair, decode_lines, numbered_lines
 from equitrans.trained import Trained
 
 ABOUT = "Transduce sentences: given as arguments, in a file, or one a line on standard input."
@@ -47,6 +47,8 @@ def run(arguments: Sequence[str]) -> int:
         parser.error("give sentences or --file, not both")
     if asked.n_best < 1:
         parser.error(f"--n-best is {asked.n_best}; it must be 1 or more")
+    if asked.tsv and asked.alignments:
+        parser.error("--tsv has no room for --alignments; use --json or plain text")
     trained = load(asked)
     sentences = _sentences(asked, trained)
     drawn: list[Alignment] = []
@@ -79,13 +81,15 @@ def _sentences(asked: argparse.Namespace, trained: Trained) -> Iterator[Words]:
         path = Path(asked.file)
         lines = ((f"{path}:{i}", line) for i, line in numbered_lines(path))
     else:
+        if sys.stdin is None:
+            raise DataError("there is no standard input; give sentences or --file")
         if sys.stdin.isatty():
             print("equitrans: reading sentences, one a line; end with Ctrl-D", file=sys.stderr)
-        lines = ((f"line {i}", line.rstrip("\r\n")) for i, line in enumerate(sys.stdin, start=1))
+        lines = ((f"line {i}", line) for i, line in decode_lines(sys.stdin.buffer, "line "))
     for where, line in lines:
-        words = trained.words(line)
-        if not words:
+        if not line.strip():
             raise DataError(f"{where}: no words; every line is one sentence")
+        words = trained.words(line)
         try:
             trained.symmetry.source.encode(words)
         except VocabularyError as error:

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Iterable
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from equitrans.cli.console import Console
 from equitrans.training import Epoch
 
 EVERY = 10.0
@@ -20,7 +20,7 @@ def follow(epochs: Iterable[Epoch], console: Console) -> None:
 def _live(epochs: Iterable[Epoch], console: Console) -> None:
     columns = (
         BarColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
@@ -37,10 +37,10 @@ def _plain(epochs: Iterable[Epoch], console: Console) -> None:
     for epoch in epochs:
         last = epoch
         if time.monotonic() - shown > EVERY:
-            console.print(describe(epoch), soft_wrap=True)
+            console.print(describe(epoch))
             last, shown = None, time.monotonic()
     if last is not None:
-        console.print(describe(last), soft_wrap=True)
+        console.print(describe(last))
 
 
 def describe(epoch: Epoch) -> str:

@@ -5,10 +5,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from equitrans.cli.arguments import Parser
+from equitrans.cli.console import Console
 from equitrans.download import OFFICIAL, download
 from equitrans.files import write_atomically
 from equitrans.pairs import format_scan, format_tsv
@@ -40,6 +40,8 @@ def run(arguments: Sequence[str]) -> int:
         parser.error(f"{asked.what} needs the name of a split; 'equitrans scan list' has them")
     if asked.what in ("export", "download") and asked.out is None:
         parser.error(f"{asked.what} needs --out DIR")
+    if asked.rows < 0:
+        parser.error(f"--rows is {asked.rows}; it must be 0 or more")
     {"list": _list, "show": _show, "export": _export, "download": _download}[asked.what](asked)
     return 0
 

@@ -1,15 +1,18 @@
 """equitrans train: from data to a run directory."""
 
+import os
 import re
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import yaml
 from jsonargparse import ActionConfigFile, ArgumentError, ArgumentParser, DefaultHelpFormatter
-from rich.console import Console
 
 from equitrans.batches import Rows
 from equitrans.cli.arguments import Parser, find_device, set_threads
+from equitrans.cli.console import Console
 from equitrans.cli.progress import follow
 from equitrans.config import RunConfig, recipe, recipe_names
 from equitrans.data import Data, DataConfig, load_data
@@ -41,11 +44,11 @@ def run(arguments: Sequence[str]) -> int:
     set_threads(asked.threads)
     device = find_device(asked.device)
     if asked.resume is not None:
+        _refuse_changes(arguments)
         started = Run.open(asked.resume)
+        started.repair()
         if started.is_finished:
-            console.print(
-                f"{started.path} is finished; there is nothing left to train", soft_wrap=True
-            )
+            console.print(f"{started.path} is finished; there is nothing left to train")
             return 0
         data = started.load_data()
     else:
@@ -59,29 +62,54 @@ def run(arguments: Sequence[str]) -> int:
         raise KeyboardInterrupt(
             f"interrupted; continue with: equitrans train --resume {started.path}"
         ) from None
-    console.print(f"weights of the best epoch: {started.path / WEIGHTS}", soft_wrap=True)
+    console.print(f"weights of the best epoch: {started.path / WEIGHTS}")
     trained = Trained.load(started.path, device=device)
     for name in stuck_classes(trained.model, Rows.of(data.train, trained.symmetry)):
         console.print(
             f"class {name!r} was not learned: its target words do not come from its source words; "
             "try another --seed or a larger --model.warm_start, and ask whether it is a class",
-            soft_wrap=True,
         )
     return 0
+
+
+def _refuse_changes(arguments: Sequence[str]) -> None:
+    """A run goes on with the settings that it was started with."""
+    free = ("--resume", "--device", "--threads", "--quiet")
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        if name.startswith("--") and name not in free:
+            raise ConfigError(f"--resume goes on with the run's own settings; leave out {name}")
 
 
 def _parse(arguments: Sequence[str]) -> Any:
     """Two passes: the first finds the recipe, which gives the second its defaults."""
     first = Parser("train", ABOUT, EXAMPLES)
     first.add_argument("--split")
-    first.add_argument("--recipe", default="default")
+    first.add_argument("--recipe")
+    first.add_argument("--config")
     chosen, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
-    parser = _parser(chosen.recipe, chosen.split)
+    written = _read_config(chosen.config)
+    parser = _parser(
+        chosen.recipe or written.get("recipe", "default"), chosen.split or written.get("split")
+    )
     try:
         return parser.parse_args(list(arguments))
     except ArgumentError as error:
         options = [option for action in parser._actions for option in action.option_strings]
         raise ConfigError(_one_line(str(error), options)) from None
+
+
+def _read_config(path: str | None) -> dict[str, Any]:
+    """The settings of a YAML file; JSON is YAML too."""
+    if path is None:
+        return {}
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: expected settings, name: value")
+    return content
 
 
 def _one_line(message: str, options: Sequence[str]) -> str:
@@ -169,9 +197,9 @@ def _run_config(asked: Any) -> RunConfig:
     return RunConfig(
         data=DataConfig(
             split=asked.split,
-            scan_dir=asked.scan_dir,
-            file=asked.data,
-            classes=asked.classes,
+            scan_dir=_absolute(asked.scan_dir),
+            file=_absolute(asked.data),
+            classes=_absolute(asked.classes) if _is_file(asked.classes) else asked.classes,
             characters=asked.characters,
             hold_out=asked.hold_out,
             validation=asked.validation,
@@ -182,18 +210,23 @@ def _run_config(asked: Any) -> RunConfig:
     )
 
 
+def _absolute(path: str | None) -> str | None:
+    """A path that means the same wherever the run is resumed."""
+    return None if path is None else os.path.abspath(path)
+
+
+def _is_file(name: str | None) -> bool:
+    return name is not None and Path(name).is_file()
+
+
 def _describe(console: Console, data: Data) -> None:
     """What is about to be learned from, and what looks odd about it."""
     names = ", ".join(f"{c.name} ({len(c.source)})" for c in data.classes) or "none"
     console.print(
         f"{len(data.train)} training and {len(data.valid)} validation pairs ({data.origin}); "
         f"classes: {names}",
-        soft_wrap=True,
-        highlight=False,
     )
     if data.unseen:
         console.print(
             f"class words that no pair shows: {', '.join(data.unseen)}",
-            soft_wrap=True,
-            highlight=False,
         )

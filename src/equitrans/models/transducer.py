@@ -14,6 +14,7 @@ from equitrans.marginals import AnnealedMax, Marginal, Max, Moment, Sum
 from equitrans.models.aligner import Aligner, AlignerState
 from equitrans.models.base import Autoregressive
 from equitrans.models.translator import Translator
+from equitrans.settings import check_settings
 from equitrans.symmetry import GroupKind, Symmetry
 from equitrans.vocabulary import BOS, EOS, PAD
 
@@ -50,6 +51,7 @@ class TransducerConfig:
     warm_start: float = 0.05
 
     def __post_init__(self) -> None:
+        check_settings("model", self)
         for name in ("k", "d", "embedding", "hidden"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"model.{name} is {getattr(self, name)}; it must be 1 or more")

@@ -1,0 +1,20 @@
+"""How commands print: what users have written is printed as it is, and never read as markup."""
+
+import os
+
+from rich.console import Console as RichConsole
+
+
+class Console(RichConsole):
+    """A console for tables and messages."""
+
+    def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
+        super().__init__(
+            stderr=stderr, quiet=quiet, markup=False, highlight=False, emoji=False, soft_wrap=True
+        )
+
+    def on_broken_pipe(self) -> None:
+        """Nobody reads any more: this ends a command, but not the training that it reports."""
+        if not self.stderr:
+            raise BrokenPipeError
+        self.file = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

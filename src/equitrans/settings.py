@@ -1,0 +1,41 @@
+"""Settings are checked when they are made, whoever makes them: a command, a file or a program."""
+
+from dataclasses import fields
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from equitrans.errors import ConfigError, nearest
+
+
+def check_settings(section: str, settings: Any) -> None:
+    """Refuse a value that is not of the kind that its field declares."""
+    hints = get_type_hints(type(settings))
+    for field in fields(settings):
+        value, hint = getattr(settings, field.name), hints[field.name]
+        if not _fits(value, hint):
+            raise ConfigError(f"{section}.{field.name} is {value!r}{_expected(value, hint)}")
+
+
+def check_seed(seed: int) -> None:
+    """Refuse what is no seed."""
+    if not _fits(seed, int) or not 0 <= seed < 2**63:
+        raise ConfigError(f"seed is {seed!r}; it must be a whole number from 0 to 2**63 - 1")
+
+
+def _fits(value: object, hint: Any) -> bool:
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if get_args(hint):
+        return any(_fits(value, part) for part in get_args(hint))
+    if isinstance(value, bool) or hint is bool:
+        return isinstance(value, bool) and hint is bool
+    if hint is float:
+        return isinstance(value, int | float)
+    return isinstance(value, hint)
+
+
+def _expected(value: object, hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return nearest(str(value), get_args(hint))
+    kinds = [part for part in get_args(hint) or (hint,) if part is not NoneType]
+    return "; expected " + " or ".join(kind.__name__ for kind in kinds)
