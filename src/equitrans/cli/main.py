@@ -6,8 +6,11 @@ keeps its traceback.
 
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 
 from equitrans.errors import ConfigError, EquitransError, nearest
@@ -70,8 +73,28 @@ def _run(arguments: Sequence[str]) -> int:
     if name not in COMMANDS:
         raise ConfigError(f"unknown command {name!r}{nearest(name, COMMANDS)}")
     # commands are imported one at a time, so that a quick one does not wait for what others need
-    status: int = import_module(f"equitrans.cli.{name}").run(arguments[1:])
+    with _quitting_at_once():
+        command = import_module(f"equitrans.cli.{name}")
+    status: int = command.run(arguments[1:])
     return status
+
+
+@contextmanager
+def _quitting_at_once() -> Iterator[None]:
+    """Ctrl-C while libraries are loading, some of which would swallow it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def quit_now(*_: object) -> None:
+        _fail("interrupted")
+        os._exit(130)
+
+    before = signal.signal(signal.SIGINT, quit_now)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _mend_streams() -> None:
