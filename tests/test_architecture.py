@@ -19,8 +19,9 @@ FLOORS = [
     {"batches", "glayers", "marginals", "decoding", "lstm"},
     {"models"},
     {"training", "evaluation"},
+    {"audit", "orbits"},
     {"config", "trained"},
-    {"runs", "plots"},
+    {"extension", "runs", "plots"},
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

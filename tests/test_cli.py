@@ -462,7 +462,7 @@ def test_brackets_are_words_like_any_other(run, tmp_path):
     )
     assert status == 0
     assert "p[bold].tsv" in err
-    assert "[/x] (1)" in err
+    assert "[/x] (b)" in err
     status, printed, _ = run("evaluate", out, "--data", data)
     assert status == 0
     assert "[/b] <[/x]>" in printed

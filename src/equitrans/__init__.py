@@ -17,9 +17,11 @@ except PackageNotFoundError:  # run from a source tree that is not installed
     __version__ = "0+source"
 
 if TYPE_CHECKING:
+    from equitrans.audit import Audit
     from equitrans.batches import Batch, Rows
     from equitrans.config import RunConfig
     from equitrans.data import DataConfig
+    from equitrans.discovery import Discovery, discover
     from equitrans.errors import (
         ConfigError,
         DataError,
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from equitrans.evaluation import Alignment, Prediction, Report
+    from equitrans.extension import Extension, extend
     from equitrans.groups import Action, Group, Permutation
     from equitrans.models.transducer import Transducer, TransducerConfig
+    from equitrans.orbits import Orbits
     from equitrans.pairs import Pair, Split, read_pairs
     from equitrans.runs import Run, fit
     from equitrans.scan import DIRECTIONS, VERBS, load_split
@@ -42,15 +46,19 @@ if TYPE_CHECKING:
 __all__ = [
     "Action",
     "Alignment",
+    "Audit",
     "Batch",
     "ConfigError",
     "DIRECTIONS",
     "DataConfig",
     "DataError",
+    "Discovery",
     "Epoch",
     "EquitransError",
+    "Extension",
     "Group",
     "LexicalClass",
+    "Orbits",
     "Pair",
     "Permutation",
     "Prediction",
@@ -70,6 +78,8 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "__version__",
+    "discover",
+    "extend",
     "fit",
     "load_split",
     "read_classes",
@@ -77,14 +87,18 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "equitrans.audit": "Audit",
     "equitrans.batches": "Batch Rows",
     "equitrans.config": "RunConfig",
     "equitrans.data": "DataConfig",
+    "equitrans.discovery": "Discovery discover",
     "equitrans.errors": "ConfigError DataError EquitransError RunError SymmetryError "
     "VocabularyError",
     "equitrans.evaluation": "Alignment Prediction Report",
+    "equitrans.extension": "Extension extend",
     "equitrans.groups": "Action Group Permutation",
     "equitrans.models.transducer": "Transducer TransducerConfig",
+    "equitrans.orbits": "Orbits",
     "equitrans.pairs": "Pair Split read_pairs",
     "equitrans.runs": "Run fit",
     "equitrans.scan": "DIRECTIONS VERBS load_split",

@@ -24,9 +24,15 @@ class RunConfig:
     model: TransducerConfig = field(default_factory=TransducerConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     seed: int = 0
+    orbits: str | None = None
+    """A source sentence of the data whose orbits are recorded through training."""
+    orbits_every: int = 5
+    """So many epochs lie between two records."""
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
+        if self.orbits_every < 1:
+            raise ConfigError(f"orbits_every is {self.orbits_every}; it must be 1 or more")
 
 
 @cache

@@ -1,10 +1,12 @@
 """Where pairs and classes come from: settings in, data out."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from equitrans.errors import ConfigError, nearest
+from equitrans.discovery import discover
+from equitrans.errors import ConfigError, DataError, nearest
 from equitrans.pairs import HoldOut, Pair, hold_out, read_pairs
 from equitrans.scan import CLASSES, load_split
 from equitrans.settings import check_settings
@@ -19,8 +21,9 @@ class DataConfig:
         split: the name of a SCAN split
         scan_dir: folder of the official SCAN files; without it splits come from the grammar
         file: pairs of your own, as TSV or in SCAN's format
-        classes: a TOML file of lexical classes, or none; with a split also verbs, directions or
-            both, which is what a split has without this setting
+        classes: a TOML file of lexical classes, or none, or discover to find them in the training
+            pairs; with a split also verbs, directions or both, which is what a split has without
+            this setting
         characters: words are single characters
         hold_out: validation pairs are drawn at random, or are those with the longest targets
         validation: the share of distinct pairs held out
@@ -84,15 +87,21 @@ def load_data(config: DataConfig, *, seed: int) -> Data:
         origin = config.file
     train, valid = hold_out(pairs, fraction=config.validation, how=config.hold_out, seed=seed)
     digest = hashlib.sha256(repr((train, valid)).encode()).hexdigest()
-    return Data(train, valid, test, load_classes(config), origin, digest)
+    return Data(train, valid, test, load_classes(config, pairs), origin, digest)
 
 
-def load_classes(config: DataConfig) -> tuple[LexicalClass, ...]:
-    """Classes by name or from a file."""
-    names = set(CLASSES) if config.split is not None else {"none"}
+def load_classes(config: DataConfig, pairs: Sequence[Pair]) -> tuple[LexicalClass, ...]:
+    """Classes by name, from a file, or found in the training pairs."""
+    names = {*(CLASSES if config.split is not None else ["none"]), "discover"}
     chosen = config.classes or ("both" if config.split is not None else None)
     if chosen is None:
-        raise ConfigError("own data need --classes: a TOML file, or none for no symmetry")
+        raise ConfigError(
+            "own data need --classes: a TOML file, discover to find them, or none for no symmetry"
+        )
+    if chosen == "discover":
+        if not (found := discover(pairs).classes):
+            raise DataError("no classes were found in the pairs; 'equitrans discover' says why")
+        return found
     if chosen in names:
         return CLASSES[chosen]
     if Path(chosen).suffix != ".toml" and not Path(chosen).exists():

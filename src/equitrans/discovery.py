@@ -107,7 +107,8 @@ def _evidence(
         if len(chosen) > 1:
             tally.confirmed += len(best)
             first, second, *_ = chosen.values()
-            example = example or (first, second)
+            if example is None or len(first.source) < len(example[0].source):
+                example = first, second
             support.update({word for key in chosen for word in key})
     assert example is not None  # groups are merged on confirmations only
     weak = {w: "only one pair confirms it" for w in words if support[w] == 1}

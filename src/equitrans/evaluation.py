@@ -110,26 +110,15 @@ def predict(
 
     One sentence of each orbit is decoded and stands for the others (theorem 1), so that
     predictions commute with the group even where hypotheses tie, words that the source does not
-    show aside. Sentences of similar length are
-    decoded together.
+    show aside.
     """
-    symmetry, device = model.symmetry, next(model.parameters()).device
-    model.eval()
+    symmetry = model.symmetry
     renamings = [Renaming(symmetry) for _ in sentences]
     renamed = [
         renaming.source(symmetry.source.encode(sentence))
         for renaming, sentence in zip(renamings, sentences, strict=True)
     ]
-    found: dict[Sentence, list[Hypothesis]] = {}
-    distinct = sorted(set(renamed), key=lambda s: (len(s), s))
-    while distinct:
-        longest = len(distinct[-1]) + 2
-        rows = max(1, min(512, _ENTRIES // (width * longest * len(symmetry.target))))
-        chunk, distinct = distinct[-rows:], distinct[:-rows]
-        best = model.predict(
-            pad_source(chunk).to(device), width=width, max_length=max_length, n_best=n_best
-        )
-        found.update(zip(chunk, best, strict=True))
+    found = decode(model, renamed, width=width, max_length=max_length, n_best=n_best)
     return [
         [
             Prediction(
@@ -139,6 +128,25 @@ def predict(
         ]
         for renaming, sentence in zip(renamings, renamed, strict=True)
     ]
+
+
+def decode(
+    model: Model, sentences: Iterable[Sentence], *, width: int, max_length: int, n_best: int
+) -> dict[Sentence, list[Hypothesis]]:
+    """The best targets of distinct sentences; those of similar length are decoded together."""
+    model.eval()
+    device = next(model.parameters()).device
+    found: dict[Sentence, list[Hypothesis]] = {}
+    distinct = sorted(set(sentences), key=lambda s: (len(s), s))
+    while distinct:
+        longest = len(distinct[-1]) + 2
+        rows = max(1, min(512, _ENTRIES // (width * longest * len(model.symmetry.target))))
+        chunk, distinct = distinct[-rows:], distinct[:-rows]
+        best = model.predict(
+            pad_source(chunk).to(device), width=width, max_length=max_length, n_best=n_best
+        )
+        found.update(zip(chunk, best, strict=True))
+    return found
 
 
 def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int) -> Report:
@@ -155,6 +163,16 @@ def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int
         if unknown_targets(pairs, symmetry)
         else mean_loss(model, Rows.of(pairs, symmetry)),
     )
+
+
+@torch.no_grad()
+def losses(model: Model, pairs: Sequence[Pair]) -> tuple[float, ...]:
+    """−log p of each pair, encoded without classes: orbits are to be seen, not presupposed."""
+    model.eval()
+    rows = Rows.of(pairs, Symmetry(model.symmetry.source, model.symmetry.target))
+    device = next(model.parameters()).device
+    found = torch.cat([model.loss(batch.to(device)).cpu() for batch in in_order(rows)])
+    return tuple(found[rows.row].tolist())
 
 
 def unknown_targets(pairs: Iterable[Pair], symmetry: Symmetry) -> dict[str, int]:
@@ -175,13 +193,22 @@ def stuck_classes(model: Transducer, data: Rows) -> tuple[str, ...]:
     is sharp no gradient leads out. It is also what a class looks like that is none.
     """
     model.eval()
-    translator, device = model.translator, model.aligner.bilinear.device
+    device = model.aligner.bilinear.device
     classes = model.symmetry.classes
+    source_class, target_class = (
+        torch.tensor([home.get(word, (none, 0))[0] for word in range(len(side))], device=device)
+        for home, side, none in zip(
+            model.symmetry.homes,
+            (model.symmetry.source, model.symmetry.target),
+            (-1, -2),
+            strict=True,
+        )
+    )
     own, total = torch.zeros(len(classes)), torch.zeros(len(classes))
     for batch in in_order(data):
         batch = batch.to(device)
-        source = translator.source_class[batch.source]
-        target = translator.target_class[batch.target]
+        source = source_class[batch.source]
+        target = target_class[batch.target]
         home = model.alignments(batch) * (source[:, None] == target[:, :, None])
         for c in range(len(classes)):
             weight = (target == c) * batch.weight[:, None]

@@ -1,8 +1,9 @@
 """Records in, figures out; the only room with matplotlib."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -30,6 +31,31 @@ def draw_alignments(alignments: Sequence[Alignment]) -> Figure:
         panel.grid(which="minor", color="0.85", linewidth=0.5)
         panel.tick_params(which="both", length=0)
     figure.colorbar(image, ax=list(panels), shrink=0.6, label="p(a = n | x, y)")
+    return figure
+
+
+def draw_orbits(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
+    """Observed orbits over epochs, as in §4.4: a bubble per orbit, as large as the orbit."""
+    most = max(len(record["observed"]) for record in records)
+    pairs = sum(records[0]["observed"])
+    figure = Figure(figsize=(max(4.0, 0.34 * len(records) + 1.5), 0.42 * most + 1.6))
+    figure.set_layout_engine("constrained")
+    panel = figure.subplots()
+    for place, record in enumerate(records):
+        for row, size in enumerate(record["observed"]):
+            # in the middle, whatever their number
+            height = row - (len(record["observed"]) - 1) / 2
+            panel.scatter(place, height, s=420 * size / pairs + 25, color="C0", alpha=0.75)
+            panel.text(place, height, str(size), ha="center", va="center", fontsize=6)
+    step = max(1, len(records) // 12)
+    shown = range(0, len(records), step)
+    panel.set_xticks(list(shown), [str(records[i]["epoch"]) for i in shown])
+    panel.set_ylim(-most / 2 - 0.3, most / 2 + 0.3)
+    panel.set_xlim(-0.7, len(records) - 0.3)
+    panel.set_yticks([])
+    panel.set_xlabel("epoch")
+    panel.set_ylabel("observed orbits")
+    panel.set_title(title, fontsize=9)
     return figure
 
 

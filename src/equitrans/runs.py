@@ -3,6 +3,7 @@
 config.json       settings, seed, version
 vocabulary.json   words and classes
 epochs.jsonl      a line per epoch
+orbits.jsonl      the orbits of one sentence through training, if asked for
 best.safetensors  the weights of the best epoch
 state.safetensors all that is needed to go on
 """
@@ -10,10 +11,10 @@ state.safetensors all that is needed to go on
 import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -23,16 +24,18 @@ from torch import Tensor
 from equitrans.batches import Rows
 from equitrans.config import RunConfig
 from equitrans.data import Data, DataConfig, load_data
-from equitrans.errors import ConfigError, RunError
+from equitrans.discovery import discover
+from equitrans.errors import ConfigError, DataError, RunError
 from equitrans.files import write_atomically
 from equitrans.models.transducer import TransducerConfig
-from equitrans.pairs import Pair, as_pairs, hold_out
+from equitrans.orbits import family, orbits
+from equitrans.pairs import Pair, as_pairs, hold_out, split_words
 from equitrans.settings import check_seed
 from equitrans.symmetry import LexicalClass, Symmetry
-from equitrans.trained import WEIGHTS, Trained, from_dict, read_json
+from equitrans.trained import WEIGHTS, Trained, from_dict, read_json, refuse_used
 from equitrans.training import Epoch, TrainingConfig, TrainState, ended, train
 
-STATE, LOG = "state.safetensors", "epochs.jsonl"
+STATE, LOG, ORBITS = "state.safetensors", "epochs.jsonl", "orbits.jsonl"
 
 CHECKPOINT_SECONDS = 5.0
 """At most so much training is lost when the machine goes down, beside the epoch it was in."""
@@ -54,11 +57,7 @@ class Run:
     def create(cls, path: Path | str, config: RunConfig, data: Data) -> "Run":
         """A new run in an empty or absent directory."""
         path = Path(path)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise RunError(
-                f"{path} is in use; choose another directory, "
-                f"or continue the run in it with --resume {path}"
-            )
+        refuse_used(path)
         pairs = data.train + data.valid
         trained = Trained.new(
             config.model,
@@ -67,6 +66,8 @@ class Run:
             characters=config.data.characters,
             seed=config.seed,
         )
+        if config.orbits is not None:
+            family(_pair(config.orbits, data, config.data.characters), trained.symmetry)
         path.mkdir(parents=True, exist_ok=True)
         try:
             trained.save_description(
@@ -74,6 +75,8 @@ class Run:
                 data=asdict(config.data),
                 training=asdict(config.training),
                 seed=config.seed,
+                orbits=config.orbits,
+                orbits_every=config.orbits_every,
                 digest=data.digest,
             )
         except BaseException:
@@ -93,6 +96,8 @@ class Run:
                 model=trained.config,
                 training=from_dict(TrainingConfig, content["training"]),
                 seed=content["seed"],
+                orbits=content.get("orbits"),
+                orbits_every=content.get("orbits_every", 5),
             )
             return cls(path, config, trained, content["digest"])
         except KeyError as missing:
@@ -139,12 +144,14 @@ class Run:
         state = self.state(device=device)
         rows = Rows.of(data.train, state.model.symmetry)
         valid = Rows.of(data.valid, state.model.symmetry) if data.valid else None
-        self._trim_log(state.epoch)
+        self._trim_log(LOG, state.epoch)
+        record = self._orbit_recorder(data, state)
         saved_at, saved_best = time.monotonic(), state.best_epoch
         for epoch in train(state, rows, valid, config):
             with (self.path / LOG).open("a", encoding="utf-8") as log:
                 log.write(json.dumps(asdict(epoch)) + "\n")
             finished = ended(state, rows, config)
+            record(finished=finished)
             if finished or time.monotonic() - saved_at > CHECKPOINT_SECONDS:
                 if state.best_epoch > saved_best:
                     write_atomically(self.path / WEIGHTS, save(state.best))
@@ -191,12 +198,43 @@ class Run:
         for name in _COUNTERS:
             setattr(state, name, counters[name])
 
-    def _trim_log(self, epoch: int) -> None:
-        """Forget epochs that were logged but not saved: they will come again."""
-        path = self.path / LOG
+    def _orbit_recorder(self, data: Data, state: TrainState) -> Callable[..., None]:
+        """What records the orbits of the run's sentence, before training and every few epochs."""
+        if self.config.orbits is None:
+            return lambda *, finished: None
+        pair = _pair(self.config.orbits, data, self.config.data.characters)
+        symmetry, every = self.trained.symmetry, self.config.orbits_every
+
+        def record(*, finished: bool) -> None:
+            if finished or state.epoch % every == 0:
+                found = orbits(state.model, pair, symmetry)
+                sizes = [len(orbit) for orbit in found.observed]
+                line = {"epoch": state.epoch, "observed": sizes, "losses": found.losses}
+                with (self.path / ORBITS).open("a", encoding="utf-8") as log:
+                    log.write(json.dumps(line) + "\n")
+
+        if state.epoch == 0:
+            self._trim_log(ORBITS, 0)
+            record(finished=False)
+        else:
+            self._trim_log(ORBITS, state.epoch // every + 1)
+        return record
+
+    def orbit_records(self) -> list[dict[str, Any]]:
+        """The observed orbits of the run's sentence through training."""
+        path = self.path / ORBITS
+        if not path.is_file():
+            raise RunError(
+                f"{self.path} has no record of orbits; train with --orbits SENTENCE to get one"
+            )
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def _trim_log(self, name: str, lines: int) -> None:
+        """Forget what was logged but not saved: it will come again."""
+        path = self.path / name
         if path.is_file():
-            lines = path.read_bytes().splitlines(keepends=True)
-            write_atomically(path, b"".join(lines[:epoch]))
+            kept = path.read_bytes().splitlines(keepends=True)[:lines]
+            write_atomically(path, b"".join(kept))
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -210,6 +248,15 @@ def _open_state(path: Path) -> Any:
         raise RunError(f"{path} is damaged: {error}") from None
 
 
+def _pair(sentence: str, data: Data, characters: bool) -> Pair:
+    """The pair of a source sentence, which must be in the data."""
+    source = split_words(sentence, characters=characters)
+    for pair in (*data.train, *data.valid, *data.test):
+        if pair.source == source:
+            return pair
+    raise DataError(f"{sentence!r} is not in the data, so its target is not known")
+
+
 def _counters(file: Any, path: Path) -> dict[str, Any]:
     try:
         counters = json.loads(file.metadata()["counters"])
@@ -220,13 +267,15 @@ def _counters(file: Any, path: Path) -> dict[str, Any]:
 
 def fit(
     pairs: Iterable[tuple[str | Sequence[str], str | Sequence[str]]],
-    classes: Iterable[LexicalClass] = (),
+    classes: Iterable[LexicalClass] | Literal["discover"] = (),
     *,
     model: TransducerConfig | None = None,
     training: TrainingConfig | None = None,
     seed: int = 0,
 ) -> Trained:
     """Train on pairs in memory and keep the best epoch: the short way, without a directory.
+
+    With "discover" for the classes they are found in the pairs, and there may be none.
 
     >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
     >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
@@ -235,6 +284,8 @@ def fit(
     """
     check_seed(seed)
     pairs = as_pairs(pairs)
+    if classes == "discover":
+        classes = discover(pairs).classes
     model, training = model or TransducerConfig(), training or TrainingConfig()
     trained = Trained.new(
         model,

@@ -13,11 +13,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
 from equitrans import evaluation
+from equitrans.audit import Audit, audit
 from equitrans.batches import Rows, in_order
-from equitrans.errors import DataError, EquitransError, RunError, nearest
+from equitrans.errors import DataError, EquitransError, RunError, SymmetryError, nearest
 from equitrans.evaluation import Alignment, Prediction, Report, Words
 from equitrans.files import write_atomically
 from equitrans.models.transducer import Transducer, TransducerConfig
+from equitrans.orbits import Orbits, is_plain, orbits
 from equitrans.pairs import Pair, join_words, split_words
 from equitrans.symmetry import LexicalClass, Symmetry
 from equitrans.vocabulary import Vocabulary
@@ -117,6 +119,40 @@ class Trained:
             target=(*pair.target, "EOS"),
             prob=tuple(tuple(row) for row in prob),
         )
+
+    def audit(
+        self,
+        pairs: Sequence[Pair],
+        classes: Iterable[LexicalClass] | None = None,
+        *,
+        tolerance: float = 1e-5,
+        width: int = 3,
+    ) -> Audit:
+        """How equivariant the model is on some pairs, under its own classes or under others."""
+        symmetry = self.symmetry
+        if classes is not None:
+            symmetry = Symmetry(symmetry.source, symmetry.target, tuple(classes), symmetry.kind)
+        if not symmetry.classes:
+            raise SymmetryError("the model has no classes; say under which to audit it")
+        return audit(
+            self.model,
+            pairs,
+            symmetry,
+            tolerance=tolerance,
+            width=width,
+            max_length=self.max_length,
+        )
+
+    def orbits(
+        self, sentence: str | Sequence[str], target: str | Sequence[str] | None = None
+    ) -> Orbits:
+        """The family of a sentence and its orbits; without a target, with the predicted one."""
+        source = self.words(sentence)
+        words = self.predict([source])[0].words if target is None else self.words(target)
+        pair, alignment = Pair(source, words), None
+        if not is_plain(pair, self.symmetry):
+            alignment = [n - 1 for n in self.align(pair).best[:-1]]
+        return orbits(self.model, pair, self.symmetry, alignment)
 
     def save(self, directory: Path | str) -> None:
         """Write ``config.json``, ``vocabulary.json`` and the weights into a directory."""
@@ -219,6 +255,16 @@ def read_json(path: Path) -> dict[str, Any]:
             f"{content['format']}; this version reads up to {FORMAT}: please upgrade"
         )
     return content
+
+
+def refuse_used(path: Path | str) -> None:
+    """An error if there is something where a new model is to go."""
+    path = Path(path)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise RunError(
+            f"{path} is in use; choose another directory, "
+            f"or continue the run in it with --resume {path}"
+        )
 
 
 def from_dict(cls: type[T], content: dict[str, Any]) -> T:

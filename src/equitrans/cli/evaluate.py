@@ -1,5 +1,6 @@
 """equitrans evaluate: how often a trained model is right, and where not."""
 
+import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -35,11 +36,7 @@ def run(arguments: Sequence[str]) -> int:
     """Predict, compare, print."""
     parser = Parser("evaluate", ABOUT, EXAMPLES)
     parser.add_argument("run", help="a run directory")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--data", metavar="FILE", help="pairs, TSV or SCAN format")
-    where.add_argument("--split", help="a SCAN split")
-    parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
-    parser.add_argument("--part", choices=["train", "test"], default="test", help="of the split")
+    add_pairs(parser)
     parser.add_argument("--json", action="store_true", help="all figures as one JSON object")
     parser.add_argument(
         "--errors", metavar="FILE", help="write source, target and prediction of errors"
@@ -47,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     add_decoding(parser)
     asked = parser.parse(arguments)
     trained = load(asked)
-    pairs = _pairs(asked, trained)
+    pairs = find_pairs(asked, trained)
     for word, count in unknown_targets(pairs, trained.symmetry).items():
         print(
             f"equitrans: the model has no target word {word!r}; "
@@ -66,7 +63,16 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _pairs(asked: Any, trained: Trained) -> tuple[Pair, ...]:
+def add_pairs(parser: Parser) -> None:
+    """Options of commands that judge a model by pairs."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--data", metavar="FILE", help="pairs, TSV or SCAN format")
+    where.add_argument("--split", help="a SCAN split")
+    parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
+    parser.add_argument("--part", choices=["train", "test"], default="test", help="of the split")
+
+
+def find_pairs(asked: argparse.Namespace, trained: Trained) -> tuple[Pair, ...]:
     """The pairs to judge by; an unknown source word is answered with where it stands."""
     if asked.data is not None:
         origin, pairs = asked.data, read_pairs(asked.data, characters=trained.characters)

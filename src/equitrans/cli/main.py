@@ -17,9 +17,13 @@ from equitrans.errors import ConfigError, EquitransError, nearest
 
 COMMANDS = {
     "scan": "list, show, export or download the splits of SCAN",
+    "discover": "find the lexical classes of some pairs",
     "train": "train a model on a split or on pairs of your own",
     "evaluate": "judge a trained model by exact match",
     "predict": "transduce sentences with a trained model",
+    "audit": "measure how equivariant a trained model is",
+    "orbits": "see which pairs a trained model cannot tell apart",
+    "extend": "add words to a class of a trained model",
 }
 
 USAGE = """\

@@ -31,6 +31,7 @@ EXAMPLES = """\
 examples:
   equitrans train --split add_jump --out runs/jump --seed 0
   equitrans train --data pairs.tsv --classes classes.toml --out runs/mine
+  equitrans train --data pairs.tsv --classes discover --out runs/found
   equitrans train --split length --recipe paper --out runs/length
   equitrans train --split simple_p1 --training.epochs 12 --model.hidden 64 --out runs/p1
   equitrans train --resume runs/jump
@@ -158,7 +159,7 @@ def _parser(recipe_name: str, split: str | None) -> ArgumentParser:
     parser.add_argument(
         "--classes",
         type=str | None,
-        help="a TOML file, or none; with a split also verbs, directions, both",
+        help="a TOML file, discover, or none; with a split also verbs, directions, both",
     )
     parser.add_argument("--characters", action="store_true", help="words are single characters")
     parser.add_argument(
@@ -175,6 +176,12 @@ def _parser(recipe_name: str, split: str | None) -> ArgumentParser:
     parser.add_argument("--resume", type=str | None, help="a run directory to continue")
     parser.add_argument("--recipe", default="default", help=", ".join(recipe_names()))
     parser.add_argument("--seed", type=int, default=0, help="decides all that is random")
+    parser.add_argument(
+        "--orbits", type=str | None, help="a sentence of the data whose orbits are recorded"
+    )
+    parser.add_argument(
+        "--orbits_every", "--orbits-every", type=int, default=5, help="epochs between two records"
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--threads", type=int, default=1, help="torch threads; one is fastest here")
     parser.add_argument("--quiet", action="store_true", help="no progress")
@@ -207,7 +214,14 @@ def _run_config(asked: Any) -> RunConfig:
         model=TransducerConfig(**asked.model),
         training=TrainingConfig(**asked.training),
         seed=asked.seed,
+        orbits=asked.orbits,
+        orbits_every=asked.orbits_every,
     )
+
+
+def _few(words: Sequence[str]) -> str:
+    """Some words, and how many more there are."""
+    return " ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")
 
 
 def _absolute(path: str | None) -> str | None:
@@ -221,7 +235,7 @@ def _is_file(name: str | None) -> bool:
 
 def _describe(console: Console, data: Data) -> None:
     """What is about to be learned from, and what looks odd about it."""
-    names = ", ".join(f"{c.name} ({len(c.source)})" for c in data.classes) or "none"
+    names = ", ".join(f"{c.name} ({_few(c.source)})" for c in data.classes) or "none"
     console.print(
         f"{len(data.train)} training and {len(data.valid)} validation pairs ({data.origin}); "
         f"classes: {names}",

@@ -13,6 +13,7 @@ from equitrans.errors import ConfigError
 from equitrans.marginals import AnnealedMax, Marginal, Max, Moment, Sum
 from equitrans.models.aligner import Aligner, AlignerState
 from equitrans.models.base import Autoregressive
+from equitrans.models.table import TableTranslator
 from equitrans.models.translator import Translator
 from equitrans.settings import check_settings
 from equitrans.symmetry import GroupKind, Symmetry
@@ -28,6 +29,8 @@ class TransducerConfig:
         d: number of filters (the paper's D)
         embedding: size of the aligner's class embeddings
         hidden: size of the aligner's LSTM states
+        translator: the paper's stack of equivariant layers, or a table with one free logit for
+            every orbit of a source and a target word
         encoder: one set of weights for both directions, or one for each
         marginal: what is done with the alignments of a word
         group: the group of each class, the paper's cyclic shifts or all permutations
@@ -43,6 +46,7 @@ class TransducerConfig:
     d: int = 16
     embedding: int = 32
     hidden: int = 64
+    translator: Literal["stack", "table"] = "stack"
     encoder: Literal["tied", "separate"] = "tied"
     marginal: Literal["sum", "max", "annealed"] = "sum"
     group: GroupKind = "cyclic"
@@ -64,7 +68,9 @@ class TransducerConfig:
         marginals: dict[str, Marginal] = {"sum": Sum(), "max": Max(), "annealed": AnnealedMax()}
         return Transducer(
             symmetry,
-            Translator(symmetry, k=self.k, d=self.d),
+            TableTranslator(symmetry)
+            if self.translator == "table"
+            else Translator(symmetry, k=self.k, d=self.d),
             Aligner(
                 symmetry,
                 embedding=self.embedding,
@@ -91,7 +97,7 @@ class Transducer(Autoregressive):
     def __init__(
         self,
         symmetry: Symmetry,
-        translator: Translator,
+        translator: Translator | TableTranslator,
         aligner: Aligner,
         marginal: Marginal,
         *,

@@ -71,8 +71,8 @@ class Translator(nn.Module):
             Factor(group, k=k, d=d) for group in symmetry.factors or [Group.trivial()]
         )
         self.symmetric = symmetry.kind == "symmetric"
-        row, source_class, source_place = _numbers(len(symmetry.source), sources, none=-1)
-        filters, target_class, target_place = _numbers(len(symmetry.target), targets, none=-2)
+        row, source_class, source_place = class_numbers(len(symmetry.source), sources, none=-1)
+        filters, target_class, target_place = class_numbers(len(symmetry.target), targets, none=-2)
         n = len(sources)
         self.omega = nn.Parameter(torch.empty(max(row) + 1 - n, k).uniform_(-0.5, 0.5))
         self.rho = nn.Parameter(torch.empty(max(filters) + 1 - n, d).uniform_(-0.5, 0.5))
@@ -120,7 +120,7 @@ class Translator(nn.Module):
         return torch.where(kind[:, None] == self.target_class, column, y)
 
 
-def _numbers(
+def class_numbers(
     size: int, classes: list[tuple[int, ...]], *, none: int
 ) -> tuple[list[int], list[int], list[int]]:
     """For every word: its row (classes first, then words of no class), its class or none, its

@@ -1,0 +1,93 @@
+"""equitrans audit: does a trained model keep the promise of theorem 3?"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from equitrans.audit import Audit
+from equitrans.cli.arguments import Parser, add_decoding, load
+from equitrans.cli.console import Console
+from equitrans.cli.evaluate import add_pairs, find_pairs
+from equitrans.data import DataConfig, load_classes
+from equitrans.errors import DataError
+from equitrans.evaluation import unknown_targets
+from equitrans.pairs import join_words
+
+ABOUT = """\
+Measure how equivariant a trained model is, over all group elements and all pairs given.
+Exit status 0 if it is within the tolerance, 1 if not."""
+EXAMPLES = """\
+  equitrans audit runs/jump
+  equitrans audit runs/mine --data test.tsv --json
+  equitrans audit runs/plain --data test.tsv --classes classes.toml"""
+
+SHOWN = 5
+"""So many mismatches are shown; JSON has all."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Measure and print."""
+    parser = Parser("audit", ABOUT, EXAMPLES)
+    parser.add_argument("run", help="a run directory")
+    add_pairs(parser)
+    parser.add_argument(
+        "--classes",
+        metavar="FILE",
+        help="audit under these classes (a TOML file, verbs, directions, both), "
+        "not under those of the model",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=1e-5,
+        help="the largest deviation of log p that passes, relative where log p is above 1 "
+        "(default 1e-5)",
+    )
+    parser.add_argument("--json", action="store_true", help="everything as one JSON object")
+    add_decoding(parser)
+    asked = parser.parse(arguments)
+    trained = load(asked)
+    pairs = find_pairs(asked, trained)
+    for word in unknown_targets(pairs, trained.symmetry):
+        raise DataError(f"the model has no target word {word!r}; leave out pairs that have it")
+    classes = trained.symmetry.classes
+    if asked.classes is not None:
+        # names are those of the built-in splits; which split is of no matter
+        classes = load_classes(DataConfig(split="simple", classes=asked.classes), pairs)
+    if not classes:
+        raise DataError("the model has no classes; say with --classes under which to audit it")
+    found = trained.audit(pairs, classes, tolerance=asked.tolerance, width=asked.width)
+    if asked.json:
+        content = asdict(found) | {"mismatches": len(found.mismatches), "passed": found.passed}
+        content["mismatched"] = [asdict(m) for m in found.mismatches]
+        content["group"] = repr(found.group)
+        print(json.dumps(content, ensure_ascii=False))
+    else:
+        _print(found)
+    return 0 if found.passed else 1
+
+
+def _print(found: Audit) -> None:
+    console = Console()
+    what = "generators" if found.only_generators else "elements"
+    console.print(
+        f"{'equivariant' if found.passed else 'NOT equivariant'} within {found.tolerance:g}: "
+        f"{found.pairs} pairs under {found.elements} {what} of {found.group!r}"
+    )
+    console.print(
+        f"deviation of log p: {found.max_deviation:.3g} at most, "
+        f"{found.mean_deviation:.3g} on average"
+    )
+    if found.max_deviation > 0:
+        console.print(
+            f"worst: {join_words(found.worst.pair.source)!r}, against "
+            f"{join_words(found.worst.image.source)!r}"
+        )
+    console.print(
+        f"predictions that do not commute: {len(found.mismatches)}, and {found.ties} ties"
+    )
+    for m in found.mismatches[:SHOWN]:
+        console.print(
+            f"  {join_words(m.moved)!r} gives {join_words(m.predicted)}\n"
+            f"    but by {join_words(m.source)!r} it should give {join_words(m.expected)}"
+        )

@@ -1,0 +1,107 @@
+"""equitrans discover: from pairs to lexical classes, with the evidence."""
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.table import Table
+
+from equitrans.cli.arguments import Parser
+from equitrans.cli.console import Console
+from equitrans.discovery import Discovery, discover
+from equitrans.errors import ConfigError
+from equitrans.files import write_atomically
+from equitrans.pairs import Pair, join_words, read_pairs
+from equitrans.scan import load_split
+from equitrans.symmetry import format_classes
+
+ABOUT = """\
+Find the lexical classes of some pairs: words that can be exchanged, with their translations.
+Exit status 1 if there are none to be found."""
+EXAMPLES = """\
+  equitrans discover pairs.tsv
+  equitrans discover pairs.tsv --out classes.toml
+  equitrans discover --split add_jump --json"""
+
+SHOWN = 10
+"""So many misfits are shown; JSON has all."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Discover and print."""
+    parser = Parser("discover", ABOUT, EXAMPLES)
+    parser.add_argument("data", nargs="?", metavar="FILE", help="pairs, TSV or SCAN format")
+    parser.add_argument("--split", help="the training part of a SCAN split instead")
+    parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
+    parser.add_argument("--characters", action="store_true", help="words are single characters")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=0.2,
+        help="the share of comparisons that may contradict a class (default 0.2)",
+    )
+    parser.add_argument("--out", metavar="FILE", help="write the classes as TOML")
+    parser.add_argument("--json", action="store_true", help="everything as one JSON object")
+    asked = parser.parse(arguments)
+    if not 0 <= asked.tolerance < 1:
+        parser.error(f"--tolerance is {asked.tolerance}; it must lie in [0, 1)")
+    found = discover(_pairs(asked), tolerance=asked.tolerance)
+    if asked.out is not None and found.classes:
+        write_atomically(asked.out, format_classes(found.classes))
+    if asked.json:
+        print(json.dumps(_content(found), ensure_ascii=False))
+    else:
+        _print(found)
+    return 0 if found.classes else 1
+
+
+def _pairs(asked: argparse.Namespace) -> tuple[Pair, ...]:
+    if (asked.data is None) == (asked.split is None):
+        raise ConfigError("give either a FILE of pairs or --split NAME")
+    if asked.split is not None:
+        return load_split(asked.split, asked.scan_dir).train
+    return read_pairs(asked.data, characters=asked.characters)
+
+
+def _content(found: Discovery) -> dict[str, Any]:
+    return {
+        "classes": [
+            asdict(c) | asdict(e) for c, e in zip(found.classes, found.evidence, strict=True)
+        ],
+        "left_out": found.left_out,
+        "misfits": found.misfits,
+    }
+
+
+def _print(found: Discovery) -> None:
+    console = Console()
+    for c, evidence in zip(found.classes, found.evidence, strict=True):
+        table = Table("source", "target", "", title=c.name, title_justify="left", box=None)
+        for source, target in zip(c.source, c.target, strict=True):
+            table.add_row(source, target, evidence.thin.get(source, ""))
+        console.print(table)
+        console.print(
+            f"  {evidence.confirmed} pairs confirm it, {evidence.contradicted} contradict it; "
+            f"for example {_pair(evidence.example[0])}, and {_pair(evidence.example[1])}\n"
+        )
+    if not found.classes:
+        console.print("no classes were found")
+    reasons: defaultdict[str, list[str]] = defaultdict(list)
+    for word, reason in found.left_out.items():
+        reasons[reason].append(word)
+    if reasons:
+        console.print("in no class:")
+        for reason, words in reasons.items():
+            more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+            console.print(f"  {', '.join(words[:SHOWN])}{more}: {reason}")
+    if found.misfits:
+        console.print(f"{len(found.misfits)} pairs do not fit the classes, wrong or irregular:")
+        for pair in found.misfits[:SHOWN]:
+            console.print(f"  {_pair(pair)}")
+
+
+def _pair(pair: Pair) -> str:
+    return f"{join_words(pair.source)} → {join_words(pair.target)}"

@@ -1,0 +1,52 @@
+"""equitrans extend: new words in a class of a trained model, with no training."""
+
+from collections.abc import Sequence
+
+from equitrans.cli.arguments import Parser
+from equitrans.cli.console import Console
+from equitrans.errors import ConfigError
+from equitrans.extension import extend
+from equitrans.pairs import join_words
+from equitrans.trained import Trained, refuse_used
+
+ABOUT = """\
+Add words to a class of a trained model. They need no training: the group of the class is made
+symmetric, under which a new word behaves exactly as its classmates do."""
+EXAMPLES = """\
+  equitrans extend runs/jump --class verbs blick=I_BLICK --out runs/blick
+  equitrans extend runs/jump --class directions up=I_UP down=I_DOWN --out runs/updown"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Extend, save, and say what changed."""
+    parser = Parser("extend", ABOUT, EXAMPLES)
+    parser.add_argument("run", help="a run directory")
+    parser.add_argument("words", nargs="+", metavar="WORD=TARGET", help="a word, its translation")
+    parser.add_argument("--class", dest="name", required=True, metavar="NAME", help="the class")
+    parser.add_argument("--out", required=True, metavar="RUN", help="where the new model goes")
+    asked = parser.parse(arguments)
+    words: dict[str, str] = {}
+    for given in asked.words:
+        word, _, target = given.partition("=")
+        if not word or not target or len(given.split()) != 1:
+            raise ConfigError(f"{given!r} is not of the form word=TARGET")
+        if word in words:
+            raise ConfigError(f"the word {word!r} is given twice")
+        words[word] = target
+    refuse_used(asked.out)
+    trained = Trained.load(asked.run)
+    extension = extend(trained, asked.name, words)
+    extension.trained.save(asked.out)
+    console = Console()
+    (c,) = (c for c in extension.trained.symmetry.classes if c.name == asked.name)
+    console.print(f"class {c.name!r} is now {join_words(c.source)}: {asked.out}")
+    if trained.symmetry.kind == "cyclic":
+        console.print(
+            f"its group was made symmetric: no p(y | x) of a word changed by more than "
+            f"{extension.symmetrised:.2g} (a classmate's translation had at most "
+            f"{extension.in_class:.2g})"
+        )
+    console.print(
+        f"the new words take at most {extension.diluted:.2g} from the log p of a target word"
+    )
+    return 0

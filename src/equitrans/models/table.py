@@ -1,0 +1,66 @@
+"""The freest equivariant translator: one logit for every orbit of a source and a target word."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from equitrans.models.translator import class_numbers
+from equitrans.symmetry import Symmetry
+from equitrans.vocabulary import EOS
+
+
+class TableTranslator(nn.Module):
+    """log p(y | x) from ``logits[orbit of (x, y)]``: all that equivariance leaves open (§4.2).
+
+    Orbits are numbered by the class of x and the class of y, words of no class being alone in
+    theirs; within one class there is one more for every shift of a cyclic group, and one for all
+    unlike words of a symmetric one. So a word that joins a class with a symmetric group brings no
+    new orbit, and the same logits serve.
+    """
+
+    shared: Int[Tensor, "x y"]
+
+    def __init__(self, symmetry: Symmetry) -> None:
+        super().__init__()
+        sources, targets = symmetry.members
+        row, source_class, source_place = class_numbers(len(symmetry.source), sources, none=-1)
+        column, target_class, target_place = class_numbers(len(symmetry.target), targets, none=-2)
+        columns = max(column) + 1
+        shared = torch.tensor(row)[:, None] * columns + torch.tensor(column)
+        first = (max(row) + 1) * columns
+        for c, words in enumerate(sources):
+            places = torch.tensor(target_place) - torch.tensor(source_place)[:, None]
+            if symmetry.kind == "symmetric":
+                shift, more = (places != 0).long(), 1
+            else:
+                shift, more = places % len(words), len(words) - 1
+            own = (torch.tensor(source_class) == c)[:, None] & (torch.tensor(target_class) == c)
+            shared = torch.where(own & (shift > 0), first + shift - 1, shared)
+            first += more
+        self.register_buffer("shared", shared, persistent=False)
+        self.logits = nn.Parameter(torch.zeros(first))
+
+    def forward(self, words: Int[Tensor, " x"]) -> Float[Tensor, "x y"]:
+        """Rows of the table of log-probabilities; PAD and BOS are never emitted."""
+        logits = self.logits[self.shared[words]]
+        logits = torch.cat([logits.new_full((len(words), EOS), -math.inf), logits[:, EOS:]], dim=1)
+        return torch.log_softmax(logits, dim=1)
+
+    @torch.no_grad()
+    def fill(self, log_prob: Float[Tensor, "x y"]) -> None:
+        """Take over a table of log-probabilities, each orbit the mean of its probabilities.
+
+        Words of a row that change places share what they had together, so no other probability
+        moves. An orbit with no words as yet, that of unlike words in a class of one, gets the least
+        probability there is.
+        """
+        prob = log_prob.double().exp()
+        orbit = self.shared[:, EOS:].flatten()
+        size = len(self.logits)
+        total = torch.zeros(size, dtype=prob.dtype).index_add_(0, orbit, prob[:, EOS:].flatten())
+        count = torch.bincount(orbit, minlength=size)
+        least = prob[:, EOS:].min().clamp(min=1e-30)
+        mean = torch.where(count > 0, total / count.clamp(min=1), least).clamp(min=1e-30)
+        self.logits.copy_(mean.log())
