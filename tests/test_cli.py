@@ -544,3 +544,93 @@ def test_an_ascii_terminal_is_enough(world):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("I_JUMP")
+
+
+def test_discover_prints_classes_with_their_evidence_and_writes_them(run, world, tmp_path):
+    out = tmp_path / "found.toml"
+    status, printed, _ = run("discover", world / "pairs.tsv", "--out", out)
+    assert status == 0
+    assert "pairs confirm it, 0 contradict it" in printed
+    assert "in no class" in printed
+    (c,) = read_classes(out)
+    assert set(zip(c.source, c.target, strict=True)) == set(
+        zip(VERBS.source, VERBS.target, strict=True)
+    )
+    status, printed, _ = run("discover", world / "pairs.tsv", "--json")
+    content = json.loads(printed)
+    assert content["classes"][0]["contradicted"] == 0
+    assert set(content["left_out"]) == {"twice", "thrice"}
+    assert content["misfits"] == []
+
+
+def test_discover_says_with_its_status_that_there_are_no_classes(run, tmp_path):
+    (tmp_path / "p.tsv").write_text("walk\tWALK\nlook\tLOOK\n")
+    out = tmp_path / "c.toml"
+    status, printed, _ = run("discover", tmp_path / "p.tsv", "--out", out)
+    assert status == 1
+    assert "no classes were found" in printed
+    assert "seen only alone" in printed
+    assert not out.exists()
+    line = fails(run, "train", "--data", tmp_path / "p.tsv", "--classes", "discover",
+                 "--out", tmp_path / "run")  # fmt: skip
+    assert "no classes were found" in line
+
+
+def test_train_can_discover_its_classes(run, world, tmp_path):
+    status, _, err = run("train", "--data", world / "pairs.tsv", "--classes", "discover",
+                         "--out", tmp_path / "run", "--training.epochs", 1)  # fmt: skip
+    assert status == 0
+    assert "class1 (walk look run jump)" in err
+    assert run("audit", tmp_path / "run", "--data", world / "pairs.tsv")[0] == 0
+
+
+def test_audit_passes_or_fails_with_its_status(run, world, tmp_path):
+    pairs = world / "pairs.tsv"
+    status, printed, _ = run("audit", world / "model", "--data", pairs, "--json")
+    assert status == 0
+    content = json.loads(printed)
+    assert content["passed"] is True
+    assert content["max_deviation"] <= 1e-5
+    assert content["mismatches"] == 0
+    plain = tmp_path / "plain"
+    run("train", "--data", pairs, "--classes", "none", "--out", plain, "--training.epochs", 1)
+    status, printed, _ = run("audit", plain, "--data", pairs, "--classes", world / "classes.toml")
+    assert status == 1
+    assert printed.startswith("NOT equivariant")
+    assert "--classes" in fails(run, "audit", plain, "--data", pairs)
+
+
+def test_orbits_as_a_table_as_json_and_as_a_picture(run, world, tmp_path):
+    status, printed, _ = run("orbits", world / "model", "walk twice")
+    assert status == 0
+    assert "4 pairs, one orbit" in printed
+    content = json.loads(run("orbits", world / "model", "walk twice", "--json")[1])
+    assert len(content["family"]) == 4
+    assert content["theoretical"] == [[0, 1, 2, 3]]
+    out = tmp_path / "run"
+    run("train", "--data", world / "pairs.tsv", "--classes", world / "classes.toml", "--out", out,
+        "--training.epochs", 2, "--orbits", "walk twice", "--orbits-every", 1)  # fmt: skip
+    picture = tmp_path / "orbits.png"
+    assert run("orbits", out, "--plot", picture)[0] == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "not a training run" in fails(run, "orbits", world / "model", "--plot", picture)
+
+
+def test_extend_adds_words_that_are_right_at_once(run, world, tmp_path):
+    out = tmp_path / "blick"
+    status, printed, _ = run(
+        "extend", world / "model", "--class", "verbs", "blick=I_BLICK", "--out", out
+    )
+    assert status == 0
+    assert "made symmetric" in printed
+    assert run("predict", out, "blick twice")[1] == "I_BLICK I_BLICK\n"
+    likely = [json.loads(run("predict", out, s, "--json")[1]) for s in ("blick twice", "run twice")]
+    assert len({json.dumps(p["log_prob"]) for p in likely}) == 1
+    assert run("audit", out, "--data", world / "pairs.tsv")[0] == 0
+    for arguments, message in (
+        (("blick", "--out", tmp_path / "x"), "not of the form word=TARGET"),
+        (("dax=I_DAX", "--out", out), "is in use"),
+        (("walk=I_DAX", "--out", tmp_path / "x"), "already"),
+    ):
+        line = fails(run, "extend", world / "model", "--class", "verbs", *arguments)
+        assert message in line

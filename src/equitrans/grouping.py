@@ -123,17 +123,16 @@ def _compare(table: Table) -> dict[Edge, Tally]:
     """What exchanging two groups does to the pairs, for all groups with something to compare."""
     best = {source: targets.most_common(1)[0][0] for source, targets in table.items()}
     tallies: defaultdict[Edge, Tally] = defaultdict(Tally)
-    # sentences with both groups: the exchanged one is looked up
+    # sentences with both groups: the exchanged one is looked up among those that went before
+    before: set[Abstract] = set()
     for source, target in best.items():
         for a, b in combinations(groups_in(source), 2):
             swap = {a: b, b: a}
-            other = best.get(_exchanged(source, swap))
-            if other is not None:
-                tally = tallies[a, b]
-                if other == _exchanged(target, swap):
-                    tally.confirmed += 1
-                else:
-                    tally.contradicted += 1
+            if (other := _exchanged(source, swap)) in before:
+                same = best[other] == _exchanged(target, swap)
+                tallies[a, b].confirmed += same
+                tallies[a, b].contradicted += not same
+        before.add(source)
     # sentences with one of them: they meet in the context that is left without it
     contexts: defaultdict[Abstract, dict[int, Abstract]] = defaultdict(dict)
     for source, target in best.items():
