@@ -107,7 +107,7 @@ def _evidence(
         if len(chosen) > 1:
             tally.confirmed += len(best)
             first, second, *_ = chosen.values()
-            if example is None or len(first.source) < len(example[0].source):
+            if example is None or _length(first) < _length(example[0]):
                 example = first, second
             support.update({word for key in chosen for word in key})
     assert example is not None  # groups are merged on confirmations only
@@ -118,6 +118,11 @@ def _evidence(
         example,
         {**weak, **{w: thin[w] for w in words if w in thin}},
     )
+
+
+def _length(pair: Pair) -> float:
+    """How long an example is; words that stand alone show least."""
+    return len(pair.source) if len(pair.source) > 1 else float("inf")
 
 
 def _misfits(pairs: Sequence[Pair], group: Mapping[str, int], lexicon: Lexicon) -> Iterator[Pair]:

@@ -12,6 +12,8 @@ class Console(RichConsole):
         super().__init__(
             stderr=stderr, quiet=quiet, markup=False, highlight=False, emoji=False, soft_wrap=True
         )
+        if not self.is_terminal:
+            self.width = 1000  # what is piped is not broken into lines
 
     def on_broken_pipe(self) -> None:
         """Nobody reads any more: this ends a command, but not the training that it reports."""
