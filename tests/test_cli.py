@@ -92,7 +92,7 @@ def test_a_split_with_its_recipe_and_dotted_settings(run, tmp_path):
         *("--classes", "verbs", "--out", tmp_path / "run", "--seed", 5),
     )
     assert status == 0
-    assert "classes: verbs (4)" in err
+    assert "classes: verbs (walk look run jump)" in err
     content = json.loads((tmp_path / "run" / "config.json").read_text())
     assert content["model"]["hidden"] == 9
     assert content["training"]["epochs"] == 2

@@ -1,5 +1,6 @@
 """Lexical classes found in the pairs themselves, where the paper takes them as given."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,7 +123,7 @@ def _evidence(
 
 def _length(pair: Pair) -> float:
     """How long an example is; words that stand alone show least."""
-    return len(pair.source) if len(pair.source) > 1 else float("inf")
+    return float(len(pair.source)) if len(pair.source) > 1 else math.inf
 
 
 def _misfits(pairs: Sequence[Pair], group: Mapping[str, int], lexicon: Lexicon) -> Iterator[Pair]:
