@@ -1,0 +1,124 @@
+"""From pairs to what they say of alignments: for each form, where its target words may come from.
+
+A target word of a class comes from a source word of that class that translates to it; any other is
+a constant, which some rule writes. Pairs of one form share their alignment (theorem 2), so each
+narrows the others down; pairs that disagree with most of their form are wrong, or their classes
+are.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from equitrans.grammar.parsing import Target
+from equitrans.grammar.rules import Form, constant
+from equitrans.pairs import Pair
+from equitrans.symmetry import Symmetry
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A form, where its target words may come from, and the distinct pairs that say so."""
+
+    form: Form
+    target: Target
+    pairs: tuple[Pair, ...]
+    count: int
+    """How many pairs, copies included."""
+
+    @property
+    def doubts(self) -> int:
+        """How many target words the pairs leave more than one origin."""
+        return sum(len(atoms) > 1 for atoms in self.target)
+
+
+@dataclass(frozen=True)
+class Exception_:
+    """A pair that is not explained, and why."""
+
+    pair: Pair
+    reason: str
+
+
+@dataclass(frozen=True)
+class Observations:
+    """All that some pairs say: observations, shortest first, and pairs that fit none."""
+
+    all: tuple[Observation, ...]
+    exceptions: tuple[Exception_, ...]
+    pairs: int
+    """How many distinct pairs there are."""
+    symbols: int
+    targets: int
+
+
+def observe(pairs: Iterable[Pair], symmetry: Symmetry) -> Observations:
+    """Group pairs by form and intersect what they say."""
+    counts = Counter(pairs)
+    forms: dict[Form, list[tuple[Target, Pair]]] = {}
+    exceptions: list[Exception_] = []
+    classes = symmetry.source_classes
+    for pair in counts:
+        source = symmetry.source.encode(pair.source)
+        target = _atoms(source, symmetry.target.encode(pair.target), symmetry)
+        if all(target):
+            forms.setdefault(tuple(classes[word] for word in source), []).append((target, pair))
+        else:
+            alien = next(w for w, atoms in zip(pair.target, target, strict=True) if not atoms)
+            exceptions.append(
+                Exception_(pair, f"no source word of its class translates to {alien!r}")
+            )
+    found = []
+    for form, group in forms.items():
+        clusters = _clusters(group, counts)
+        sizes = [sum(counts[pair] for pair in members) for _, members in clusters]
+        largest = max(range(len(clusters)), key=lambda c: (sizes[c], -c))
+        for c, (target, members) in enumerate(clusters):
+            if c == largest:
+                found.append(Observation(form, target, tuple(members), sizes[c]))
+            else:
+                reason = f"disagrees with {sizes[largest]} other pairs of its form"
+                exceptions += [Exception_(pair, reason) for pair in members]
+    found.sort(key=lambda o: (len(o.form) + o.doubts, len(o.target), o.form))
+    return Observations(
+        all=tuple(found),
+        exceptions=tuple(exceptions),
+        pairs=len(counts),
+        symbols=max(2, len({s for form in forms for s in form})),
+        targets=max(2, len({word for pair in counts for word in pair.target})),
+    )
+
+
+def _atoms(source: tuple[int, ...], target: tuple[int, ...], symmetry: Symmetry) -> Target:
+    """For every target word its possible origins; none if it is of a class and no source word
+    translates to it.
+    """
+    at_home, homes = symmetry.homes
+    places: dict[tuple[int, int], str] = {}
+    for n, word in enumerate(source):
+        if word in at_home:
+            places[at_home[word]] = places.get(at_home[word], "") + chr(n)
+    return tuple(
+        places.get(homes[word], "") if word in homes else constant(word) for word in target
+    )
+
+
+def _clusters(
+    group: list[tuple[Target, Pair]], counts: Counter[Pair]
+) -> list[tuple[Target, list[Pair]]]:
+    """Pairs of one form that can share an alignment; the clearest pairs found the clusters."""
+    clusters: list[tuple[Target, list[Pair]]] = []
+    group.sort(key=lambda item: (sum(map(len, item[0])), -counts[item[1]]))
+    for target, pair in group:
+        for c, (common, members) in enumerate(clusters):
+            if len(common) != len(target):
+                continue
+            meet = tuple(
+                "".join(a for a in x if a in y) for x, y in zip(common, target, strict=True)
+            )
+            if all(meet):
+                clusters[c] = (meet, [*members, pair])
+                break
+        else:
+            clusters.append((target, [pair]))
+    return clusters
