@@ -91,12 +91,7 @@ def explain(
         if larger is not None:
             least = bits + code.least(larger) + len(rest) * code.least(2)
             heapq.heappush(heap, (least, next(order), bits, goals, new, larger))
-    # a hole that the right side does not name was not made a goal, but must be derivable too
-    found.sort(key=lambda e: (e.bits, sorted(e.rules)))
-    derive = (
-        e for e in found if parse(grammar.plus(e.rules), form, target).root is not None
-    )
-    return list(islice(derive, n_best))
+    return sorted(found, key=lambda e: (e.bits, sorted(e.rules)))[:n_best]
 
 
 class _Search:
@@ -172,10 +167,13 @@ class _Search:
             for spans in islice(lay(rule.left, self.form, i, j, self.anywhere), 100):
                 longest = len(rule.right)
                 self.tiled += 1
+                dropped = self._dropped(rule, spans)
+                if dropped is None:
+                    continue
                 for tiling in tile(
                     rule.left, spans, target, yields, right=rule.right, longest=longest
                 ):
-                    yield rule, tiling.goals
+                    yield rule, (*dropped, *tiling.goals)
 
     def fresh(self, goal: Goal, size: int, bound: float) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
         """New rules of one size at the root of a goal."""
@@ -187,7 +185,24 @@ class _Search:
             room = bound - self.code.left(Rule(left, ()))
             longest = min(len(target), int(room / self.code.least_place(size)))
             for tiling in tile(left, spans, target, self.parse.yields, longest=longest):
-                yield Rule(left, tiling.right), tiling.goals
+                rule = Rule(left, tiling.right)
+                dropped = self._dropped(rule, spans)
+                if dropped is not None:
+                    yield rule, (*dropped, *tiling.goals)
+
+    def _dropped(self, rule: Rule, spans: tuple[Span, ...]) -> tuple[Goal, ...] | None:
+        """What it takes to derive the holes that a right side does not name; None if that cannot
+        be said.
+        """
+        goals: list[Goal] = []
+        for k in rule.holes:
+            i, j = spans[k]
+            if k in rule.right or (i, j) in self.parse.spans:
+                continue
+            if j not in self.derivable[i]:
+                return None
+            goals.append((i, j, (chr(i),)))
+        return tuple(goals)
 
     def _layouts(
         self, i: int, j: int, size: int

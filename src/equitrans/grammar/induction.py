@@ -35,6 +35,8 @@ class Induced:
     code: Code
     lost: tuple[Observation, ...]
     bits: float
+    rivals: tuple[tuple[float, Grammar], ...] = ()
+    """Other grammars of nearly as few bits, with their bits."""
 
 
 def induce(seen: Observations) -> Induced:

@@ -33,7 +33,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Exception_:
+class Stray:
     """A pair that is not explained, and why."""
 
     pair: Pair
@@ -45,7 +45,9 @@ class Observations:
     """All that some pairs say: observations, shortest first, and pairs that fit none."""
 
     all: tuple[Observation, ...]
-    exceptions: tuple[Exception_, ...]
+    minor: tuple[Observation, ...]
+    """What pairs say that disagree with more others of their form."""
+    exceptions: tuple[Stray, ...]
     pairs: int
     """How many distinct pairs there are."""
     symbols: int
@@ -56,7 +58,7 @@ def observe(pairs: Iterable[Pair], symmetry: Symmetry) -> Observations:
     """Group pairs by form and intersect what they say."""
     counts = Counter(pairs)
     forms: dict[Form, list[tuple[Target, Pair]]] = {}
-    exceptions: list[Exception_] = []
+    exceptions: list[Stray] = []
     classes = symmetry.source_classes
     for pair in counts:
         source = symmetry.source.encode(pair.source)
@@ -66,22 +68,23 @@ def observe(pairs: Iterable[Pair], symmetry: Symmetry) -> Observations:
         else:
             alien = next(w for w, atoms in zip(pair.target, target, strict=True) if not atoms)
             exceptions.append(
-                Exception_(pair, f"no source word of its class translates to {alien!r}")
+                Stray(pair, f"no source word of its class translates to {alien!r}")
             )
-    found = []
+    found, minor = [], []
     for form, group in forms.items():
         clusters = _clusters(group, counts)
         sizes = [sum(counts[pair] for pair in members) for _, members in clusters]
         largest = max(range(len(clusters)), key=lambda c: (sizes[c], -c))
         for c, (target, members) in enumerate(clusters):
-            if c == largest:
-                found.append(Observation(form, target, tuple(members), sizes[c]))
-            else:
+            here = found if c == largest else minor
+            here.append(Observation(form, target, tuple(members), sizes[c]))
+            if c != largest:
                 reason = f"disagrees with {sizes[largest]} other pairs of its form"
-                exceptions += [Exception_(pair, reason) for pair in members]
+                exceptions += [Stray(pair, reason) for pair in members]
     found.sort(key=lambda o: (len(o.form) + o.doubts, len(o.target), o.form))
     return Observations(
         all=tuple(found),
+        minor=tuple(sorted(minor, key=lambda o: (-o.count, o.form, o.target))),
         exceptions=tuple(exceptions),
         pairs=len(counts),
         symbols=max(2, len({s for form in forms for s in form})),
