@@ -3,6 +3,7 @@
 import re
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from jsonargparse import ActionConfigFile, ArgumentError, ArgumentParser, DefaultHelpFormatter
@@ -15,6 +16,8 @@ from equitrans.config import RunConfig, recipe, recipe_names
 from equitrans.data import Data, DataConfig, load_data
 from equitrans.errors import ConfigError, nearest
 from equitrans.evaluation import stuck_classes
+from equitrans.grammar.learned import Learned
+from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.transducer import TransducerConfig
 from equitrans.pairs import HoldOut
 from equitrans.runs import Run
@@ -30,6 +33,7 @@ examples:
   equitrans train --data pairs.tsv --classes classes.toml --out runs/mine
   equitrans train --split length --recipe paper --out runs/length
   equitrans train --split simple_p1 --training.epochs 12 --model.hidden 64 --out runs/p1
+  equitrans train --data pairs.tsv --classes classes.toml --model.aligner recursive --out runs/rules
   equitrans train --resume runs/jump
 """
 
@@ -61,6 +65,9 @@ def run(arguments: Sequence[str]) -> int:
         ) from None
     console.print(f"weights of the best epoch: {started.path / WEIGHTS}", soft_wrap=True)
     trained = Trained.load(started.path, device=device)
+    if isinstance(trained.model, RecursiveTransducer):
+        _describe_rules(console, trained.model.learned, started.path)
+        return 0
     for name in stuck_classes(trained.model, Rows.of(data.train, trained.symmetry)):
         console.print(
             f"class {name!r} was not learned: its target words do not come from its source words; "
@@ -68,6 +75,18 @@ def run(arguments: Sequence[str]) -> int:
             soft_wrap=True,
         )
     return 0
+
+
+def _describe_rules(console: Console, learned: Learned, path: Path) -> None:
+    """What a recursive aligner has learned, in a few lines."""
+    console.print(
+        f"{len(learned.grammar)} rules explain {learned.pairs - len(learned.exceptions)} of "
+        f"{learned.pairs} pairs; equitrans grammar {path} shows them",
+        soft_wrap=True,
+        highlight=False,
+    )
+    for warning in learned.warnings:
+        console.print(f"warning: {warning}", soft_wrap=True, highlight=False, markup=False)
 
 
 def _parse(arguments: Sequence[str]) -> Any:

@@ -98,18 +98,14 @@ def _chart(grammar: Grammar, weights: Weights, form: Form) -> dict[Span, dict[in
                 below.append(fillings[key])
             item = here.setdefault(r, {})
             for kids in product(*(b.items() for b in below)):
-                text = rule.join(
-                    spans, dict(zip(rule.holes, (t for t, _ in kids), strict=True))
-                )
+                text = rule.join(spans, dict(zip(rule.holes, (t for t, _ in kids), strict=True)))
                 score = weights.rule[r] + sum(s for _, s in kids)
                 item[text] = _add(item[text], score) if text in item else score
         chart[span] = {r: _prune(item) for r, item in here.items()}
     return chart
 
 
-def _fill(
-    below: dict[int, Item], weights: Weights, form: Form, key: tuple[int, int, Span]
-) -> Item:
+def _fill(below: dict[int, Item], weights: Weights, form: Form, key: tuple[int, int, Span]) -> Item:
     """The yields of a hole: those of its span, whatever rule is at the root."""
     r, k, span = key
     extra = held(weights, form, r, k, span)
@@ -125,9 +121,7 @@ def _fill(
 def held(weights: Weights, form: Form, r: int, k: int, span: Span) -> float:
     """The weight of the classes inside a hole."""
     inside = set(form[span[0] : span[1]])
-    return sum(
-        w for c, w in zip(weights.classes, weights.holds[r][k], strict=True) if c in inside
-    )
+    return sum(w for c, w in zip(weights.classes, weights.holds[r][k], strict=True) if c in inside)
 
 
 def _prune(item: Item) -> Item:

@@ -47,7 +47,7 @@ def explain(
     *,
     bound: float,
     juxtapose: bool = False,
-    effort: int = 5000,
+    effort: int = 40_000,
     n_best: int = 8,
 ) -> list[Explanation]:
     """Sets of new rules of at most ``bound`` bits that derive the target, cheapest first."""
@@ -79,7 +79,7 @@ def explain(
             bound = min(bound, RIVAL * bits)
 
     push(((0, len(form), target),), frozenset())
-    while heap and search.tiled < effort:
+    while heap and search.work < effort:
         priority, _, bits, goals, new, size = heapq.heappop(heap)
         if priority > bound:
             break
@@ -115,8 +115,8 @@ class _Search:
             ]
             for p in range(n)
         ]
-        self.tiled = 0
-        """How many left sides have been laid: the work done."""
+        self.work = 0
+        """How many tries it took to find right sides."""
         self._prices: dict[Rule, float] = {}
         self._old: dict[Goal, list[tuple[Rule, tuple[Goal, ...]]]] = {}
 
@@ -147,9 +147,7 @@ class _Search:
             return None
         return size + 1 if size < 9 else n
 
-    def old(
-        self, goal: Goal, assumed: frozenset[Rule]
-    ) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
+    def old(self, goal: Goal, assumed: frozenset[Rule]) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
         """The grammar's own rules, and the assumed ones, at the root of a goal."""
         if goal not in self._old:
             self._old[goal] = list(self._at_root(goal, self.grammar.rules))
@@ -166,13 +164,14 @@ class _Search:
                 continue
             for spans in islice(lay(rule.left, self.form, i, j, self.anywhere), 100):
                 longest = len(rule.right)
-                self.tiled += 1
                 dropped = self._dropped(rule, spans)
                 if dropped is None:
                     continue
-                for tiling in tile(
+                found, tries = tile(
                     rule.left, spans, target, yields, right=rule.right, longest=longest
-                ):
+                )
+                self.work += tries
+                for tiling in found:
                     yield rule, (*dropped, *tiling.goals)
 
     def fresh(self, goal: Goal, size: int, bound: float) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
@@ -181,10 +180,11 @@ class _Search:
         for left, spans in islice(self._layouts(i, j, size), LAYOUTS):
             if left.count(HOLE) == size and not (self.juxtapose and size == 2):
                 continue
-            self.tiled += 1
             room = bound - self.code.left(Rule(left, ()))
             longest = min(len(target), int(room / self.code.least_place(size)))
-            for tiling in tile(left, spans, target, self.parse.yields, longest=longest):
+            found, tries = tile(left, spans, target, self.parse.yields, longest=longest)
+            self.work += tries
+            for tiling in found:
                 rule = Rule(left, tiling.right)
                 dropped = self._dropped(rule, spans)
                 if dropped is not None:

@@ -97,9 +97,7 @@ class Forest:
                     for k in rule.holes
                 ]
                 for kids in product(*options):
-                    values = {
-                        k: y for k, y in zip(rule.holes, kids, strict=True) if y is not None
-                    }
+                    values = {k: y for k, y in zip(rule.holes, kids, strict=True) if y is not None}
                     text = rule.join(places, values)
                     if text not in parsed.yields.get(span, ()):
                         continue

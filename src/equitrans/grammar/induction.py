@@ -20,8 +20,8 @@ from equitrans.grammar.rules import HOLE, Grammar, Rule
 SAMPLE = 40
 """So many pairs that are not derived yet judge between explanations."""
 
-EFFORT, FAILURES = 4000, 10
-"""How many left sides are tried for one pair; a tenth of it after so many pairs in vain."""
+EFFORT, FAILURES = 40_000, 8
+"""How many tries a pair is worth; a tenth of it after so many pairs in vain."""
 
 TURNS = 6
 """The most often that everything is learned again; it usually ends by itself after two or three."""
@@ -89,9 +89,7 @@ def _induce(observations: Sequence[Observation], code: Code, *, juxtapose: bool)
 class _Learner:
     """A grammar in the making."""
 
-    def __init__(
-        self, observations: Sequence[Observation], code: Code, juxtapose: bool
-    ) -> None:
+    def __init__(self, observations: Sequence[Observation], code: Code, juxtapose: bool) -> None:
         self.observations, self.code, self.juxtapose = observations, code, juxtapose
         self.grammar = Grammar()
 
@@ -158,9 +156,7 @@ class _Learner:
         )
         return self.loss(saved, self.grammar, e.rules) - price
 
-    def loss(
-        self, lost: Iterable[Observation], grammar: Grammar, rules: Iterable[Rule]
-    ) -> float:
+    def loss(self, lost: Iterable[Observation], grammar: Grammar, rules: Iterable[Rule]) -> float:
         """Bits of pairs that a grammar without some rules does not derive."""
         bits, against = 0.0, 0
         words = frozenset(s for rule in rules for s in rule.words)
@@ -226,5 +222,5 @@ class _Learner:
                         for other in rules:
                             users[other].add(o)
                     for o in lost:
-                        for other in users.values():
-                            other.discard(o)
+                        for using in users.values():
+                            using.discard(o)

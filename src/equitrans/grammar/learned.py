@@ -85,9 +85,7 @@ def to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
             {
                 "text": names.rule(rule),
                 "left": [symbol(s) for s in rule.left],
-                "right": [
-                    k if k >= 0 else symmetry.target.decode([~k])[0] for k in rule.right
-                ],
+                "right": [k if k >= 0 else symmetry.target.decode([~k])[0] for k in rule.right],
                 "support": support,
             }
             for rule, support in zip(learned.grammar.rules, learned.support, strict=True)

@@ -67,10 +67,9 @@ def observe(pairs: Iterable[Pair], symmetry: Symmetry) -> Observations:
             forms.setdefault(tuple(classes[word] for word in source), []).append((target, pair))
         else:
             alien = next(w for w, atoms in zip(pair.target, target, strict=True) if not atoms)
-            exceptions.append(
-                Stray(pair, f"no source word of its class translates to {alien!r}")
-            )
-    found, minor = [], []
+            exceptions.append(Stray(pair, f"no source word of its class translates to {alien!r}"))
+    found: list[Observation] = []
+    minor: list[Observation] = []
     for form, group in forms.items():
         clusters = _clusters(group, counts)
         sizes = [sum(counts[pair] for pair in members) for _, members in clusters]

@@ -109,14 +109,14 @@ def parse(grammar: Grammar, form: Form, target: Target) -> Parse:
         for r, places in analyses:
             rule = grammar.rules[r]
             used = rule.used
-            below = [found.get(places[k]) for k in used]
-            if None in below:
+            below = [found[places[k]] for k in used if places[k] in found]
+            if len(below) < len(used):
                 continue
-            for kids in product(*below):  # type: ignore[arg-type]
+            for kids in product(*below):
                 text = rule.join(places, dict(zip(used, kids, strict=True)))
                 if len(text) > most:
                     continue
-                cost = 1.0 + sum(b[kid][0] for b, kid in zip(below, kids, strict=True))  # type: ignore[index]
+                cost = 1.0 + sum(b[kid][0] for b, kid in zip(below, kids, strict=True))
                 known = here.get(text)
                 if known is not None:
                     if cost < known[0]:

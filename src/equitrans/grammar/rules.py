@@ -151,9 +151,7 @@ class Grammar:
                     known = memory[part] = tuple(
                         (r, tuple((p - i, q - i) for p, q in spans))
                         for r, left, m, begin, end in rules
-                        if m <= size
-                        and (begin == first or begin == HOLE)
-                        and (end == last or end == HOLE)
+                        if m <= size and begin in (first, HOLE) and end in (last, HOLE)
                         for spans in lay(left, form, i, j, ends)
                     )
                 if known:

@@ -13,7 +13,7 @@ from equitrans.grammar.rules import CONSTANTS, HOLE, Span, constant_word
 Goal = tuple[int, int, Target]
 """A span, and what it must yield."""
 
-FOUND, TRIES = 16, 400
+FOUND, TRIES = 16, 200
 """The most right sides given for one left side, and the most tries to find them."""
 
 
@@ -32,11 +32,12 @@ def tile(
     *,
     right: tuple[int, ...] | None = None,
     longest: int,
-) -> list[Tiling]:
+) -> tuple[list[Tiling], int]:
     """Right sides of up to ``longest`` symbols, or just one that is given, under which the parts
-    make the target.
+    make the target; and in how many tries they were found.
     """
-    return _Tiler(left, spans, target, yields, right, longest).run()
+    tiler = _Tiler(left, spans, target, yields, right, longest)
+    return tiler.run(), TRIES - tiler.tries
 
 
 class _Tiler:
@@ -148,9 +149,7 @@ def _sizes(run: Target) -> Sequence[int]:
     n = len(run)
     if any(len(atoms) > 1 or ord(atoms) >= CONSTANTS for atoms in run):
         return range(n, 0, -1)
-    return [
-        size for size in range(n, 0, -1) if n % size == 0 and run[:size] * (n // size) == run
-    ]
+    return [size for size in range(n, 0, -1) if n % size == 0 and run[:size] * (n // size) == run]
 
 
 def _meet(piece: Target, target: Target) -> Target | None:

@@ -102,7 +102,7 @@ def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) 
         result.backward()
         return result
 
-    optimizer.step(closure)  # type: ignore[arg-type]
+    optimizer.step(closure)
     n = aligner.rule.numel()
     with torch.no_grad():
         new = flat.detach().to(aligner.rule.dtype)
@@ -119,7 +119,7 @@ def _from_counts(
 ) -> Float[Tensor, " f"]:
     """Weights by relative frequency: the gradient of a log-partition is the expected count."""
     flat = torch.zeros_like(aligner.flat(), dtype=torch.float64).requires_grad_()
-    packed.values(flat)[wanted].sum().backward()  # type: ignore[no-untyped-call]
+    packed.values(flat)[wanted].sum().backward()
     assert flat.grad is not None
     n, child = aligner.rule.numel(), aligner.child
     counts = flat.grad[n : n + child.numel()].view_as(child) + SMOOTHING

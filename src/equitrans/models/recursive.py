@@ -140,7 +140,10 @@ class RecursiveTransducer(Model):
                         if share > 0:
                             for word, place in enumerate(places):
                                 prob[row, word, place + 1] += share
-        ends = torch.arange(n, device=prob.device)[None] == (batch.source == EOS).long().argmax(1)[:, None]
+        ends = (
+            torch.arange(n, device=prob.device)[None]
+            == (batch.source == EOS).long().argmax(1)[:, None]
+        )
         last = batch.target == EOS
         return torch.where(last[:, :, None], ends[:, None].to(prob.dtype).expand(b, m, n), prob)
 
@@ -229,7 +232,7 @@ class RecursiveTransducer(Model):
         for _ in range(updates):
             optimizer.zero_grad()
             loss = -self.translator(sources).gather(1, targets[:, None]).sum()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
             if float(loss.detach()) < 1e-7:
                 break
@@ -240,5 +243,3 @@ def _spoken(source: list[int], table: dict[int, list[float]], atom: str, word: i
     if ord(atom) < CONSTANTS:
         return table[source[ord(atom)]][word]
     return 0.0 if ord(atom) - CONSTANTS == word else -math.inf
-
-

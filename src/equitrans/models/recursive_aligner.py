@@ -55,5 +55,5 @@ class RecursiveAligner(nn.Module):
         return best_tree(self.grammar, self.weights(), form)
 
     def _load_from_state_dict(self, *arguments: object) -> None:
-        super()._load_from_state_dict(*arguments)  # type: ignore[arg-type]
+        super()._load_from_state_dict(*arguments)
         self.forget()
