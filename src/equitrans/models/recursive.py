@@ -218,7 +218,7 @@ class RecursiveTransducer(Model):
         ]
         return torch.tensor(right, dtype=torch.bool, device=batch.source.device)
 
-    def fit_translator(self, *, updates: int = 400) -> None:
+    def fit_translator(self) -> None:
         """Teach the translator the words of the classes.
 
         Given the alignments, the likelihood is a product of p(y_m | x_n) over class words; by
@@ -228,14 +228,17 @@ class RecursiveTransducer(Model):
             return
         sources = torch.tensor([words[0] for words in self.symmetry.members[0]])
         targets = torch.tensor([words[0] for words in self.symmetry.members[1]])
-        optimizer = torch.optim.Adam(self.translator.parameters(), lr=0.05)
-        for _ in range(updates):
+        optimizer = torch.optim.LBFGS(
+            self.translator.parameters(), max_iter=100, line_search_fn="strong_wolfe"
+        )
+
+        def loss() -> Tensor:
             optimizer.zero_grad()
-            loss = -self.translator(sources).gather(1, targets[:, None]).sum()
-            loss.backward()
-            optimizer.step()
-            if float(loss.detach()) < 1e-7:
-                break
+            value = -self.translator(sources).gather(1, targets[:, None]).sum()
+            value.backward()
+            return value
+
+        optimizer.step(loss)
 
 
 def _spoken(source: list[int], table: dict[int, list[float]], atom: str, word: int) -> float:
