@@ -129,7 +129,12 @@ def spoil(draw: random.Random, target: tuple[str, ...], words: list[str]) -> tup
 
 
 TONGUES = [
-    Tongue("doubling", {"S": [("<a>", "0"), ("again S", "1 1"), ("S back", "0 0 0")]}, longest=4, beyond=8),
+    Tongue(
+        "doubling",
+        {"S": [("<a>", "0"), ("again S", "1 1"), ("S back", "0 0 0")]},
+        longest=4,
+        beyond=8,
+    ),
     Tongue(
         "chains without short ones",
         {"S": [("<a>", "0"), ("dup S", "1 1"), ("tri S", "1 1 1")]},
@@ -145,6 +150,8 @@ TONGUES = [
             "C": [("P <v> P", "1 0 2"), ("P <v>", "1 0")],
             "P": [("<n>", "0"), ("<j> <n>", "1 0"), ("the <n>", "1")],
         },
+        longest=13,
+        beyond=22,
     ),
     Tongue(
         "calls",

@@ -101,7 +101,7 @@ def _report(
     for bits, rival in induced.rivals:
         other = [names.rule(r) for r in rival.rules if r not in grammar]
         warnings.append(
-            f"another grammar takes {bits - induced.bits:.1f} bits more: it has "
+            f"another grammar takes only {bits:.1f} bits more: it has "
             + ("; ".join(other) or "fewer rules")
         )
     return Learned(

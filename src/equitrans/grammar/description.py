@@ -41,12 +41,14 @@ class Code:
         return KIND + math.log2(symbols)
 
     def rules(self, rules: Iterable[Rule]) -> float:
-        """Bits of a set of rules; the first mention of a word is free, since the vocabulary is
-        known.
+        """Bits of a set of rules; the first mention of a word is free, since both vocabularies
+        are known.
         """
         rules = list(rules)
         named = {s for rule in rules for s in rule.words}
-        return sum(map(self.rule, rules)) - len(named) * math.log2(self.symbols)
+        written = {k for rule in rules for k in rule.right if k < 0}
+        known = len(named) * math.log2(self.symbols) + len(written) * math.log2(self.targets)
+        return sum(map(self.rule, rules)) - known
 
     def novelty(self, words: int) -> float:
         """Bits of a wrong pair of which the grammar says nothing: its target as it stands."""

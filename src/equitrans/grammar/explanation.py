@@ -26,7 +26,7 @@ OPEN = 4
 ones only one."""
 
 
-RIVAL = 1.3
+RIVAL = 1.5
 """Explanations of up to so many times the fewest bits are rivals, between which other pairs
 decide."""
 

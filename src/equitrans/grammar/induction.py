@@ -7,6 +7,7 @@ make up (contradiction). Then everything is learned again from the rules that pr
 the bits stop falling, and rules that do not pay for themselves are dropped.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +16,22 @@ from equitrans.grammar.description import Code, choice
 from equitrans.grammar.explanation import Explanation, explain
 from equitrans.grammar.observations import Observation, Observations
 from equitrans.grammar.parsing import Parse, parse
-from equitrans.grammar.rules import HOLE, Grammar, Rule
+from equitrans.grammar.rules import CONSTANTS, HOLE, Grammar, Rule
 
 SAMPLE = 40
 """So many pairs that are not derived yet judge between explanations."""
 
 EFFORT, FAILURES = 40_000, 8
 """How many tries a pair is worth; a tenth of it after so many pairs in vain."""
+
+SHORT = 100
+"""So many of the shortest observations decide where learning begins."""
+
+NEAR = 10.0
+"""A grammar that takes up to so many bits more is a near-tie."""
+
+RECONSIDERED = 8
+"""So many explanations that were not taken are looked at again in the end."""
 
 TURNS = 6
 """The most often that everything is learned again; it usually ends by itself after two or three."""
@@ -40,18 +50,57 @@ class Induced:
 
 
 def induce(seen: Observations) -> Induced:
-    """The grammar of fewest bits that was found."""
-    wrong = len(seen.exceptions)
-    code = Code(seen.symbols, seen.targets, _noise(wrong, seen.pairs))
-    best = _induce(seen.all, code, juxtapose=False)
-    noise = _noise(wrong + sum(len(o.pairs) for o in best.lost), seen.pairs)
-    if noise > 2 * code.noise or _suggests_juxtaposition(best.grammar):
-        code = replace(code, noise=noise)
-        best = min(
-            (_induce(seen.all, code, juxtapose=flag) for flag in (False, True)),
-            key=lambda induced: induced.bits,
-        )
-    return best
+    """The grammar of fewest bits that was found.
+
+    Where learning ends depends on where it begins, so several beginnings are tried on the shortest
+    observations: nothing, and the words of some class being constituents by themselves; and
+    constituents may stand side by side if the rules suggest it.
+    """
+    short = seen.all[:SHORT]
+    code = Code(seen.symbols, seen.targets, _noise(seen.strays, seen.count))
+    found = [_induce(short, code, Grammar())]
+    wrong = sum(o.count for o in found[0].lost) / max(1, sum(o.count for o in short))
+    if wrong > 0:
+        # what no rule explains is counted among the wrong pairs, and they become cheaper
+        code = replace(code, noise=min(0.5, code.noise + wrong))
+        found = [_induce(short, code, found[0].grammar)]
+    tried: set[Rule] = set()
+    while True:
+        best = min(found, key=lambda induced: induced.bits)
+        alone = [rule for rule in _alone(short) if rule not in best.grammar and rule not in tried]
+        if not alone:
+            break
+        tried.add(alone[0])
+        found.append(_induce(short, code, Grammar([alone[0], *_bases(best.grammar)])))
+    if _suggests_juxtaposition(best.grammar):
+        found.append(_induce(short, code, Grammar(_bases(best.grammar)), juxtapose=True))
+        best = min(found, key=lambda induced: induced.bits)
+    rivals = {
+        induced.grammar.rules: (induced.bits - best.bits, induced.grammar)
+        for induced in found
+        if 0 <= induced.bits - best.bits < NEAR
+        and set(induced.grammar.rules) != set(best.grammar.rules)
+    }
+    if len(short) < len(seen.all):
+        best = _induce(seen.all, code, best.grammar)
+    return replace(best, rivals=tuple(rivals.values()))
+
+
+def _alone(observations: Iterable[Observation]) -> list[Rule]:
+    """For every class whose words are translated: the rule that makes it a constituent."""
+    places = {
+        o.form[ord(atom)]
+        for o in observations
+        for atoms in o.target
+        for atom in atoms
+        if ord(atom) < CONSTANTS
+    }
+    return [Rule((symbol,), (0,)) for symbol in sorted(places)]
+
+
+def _bases(grammar: Grammar) -> list[Rule]:
+    """The rules of a grammar that make single words constituents."""
+    return [rule for rule in grammar.rules if len(rule.left) == 1]
 
 
 def _noise(wrong: int, pairs: int) -> float:
@@ -69,8 +118,12 @@ def _suggests_juxtaposition(grammar: Grammar) -> bool:
     )
 
 
-def _induce(observations: Sequence[Observation], code: Code, *, juxtapose: bool) -> Induced:
+def _induce(
+    observations: Sequence[Observation], code: Code, start: Grammar, *, juxtapose: bool = False
+) -> Induced:
+    """Learn over and over, from where ``start`` stands, while the bits fall; then prune."""
     learner = _Learner(observations, code, juxtapose)
+    learner.grammar = start
     best: tuple[float, Grammar] | None = None
     for _ in range(TURNS):
         learner.learn()
@@ -78,12 +131,14 @@ def _induce(observations: Sequence[Observation], code: Code, *, juxtapose: bool)
         if best is not None and bits >= best[0] - 1e-9:
             break
         best = bits, learner.grammar
+        if useful == sorted(learner.grammar.rules, key=code.rule):
+            break
         learner.grammar = Grammar(useful)
     assert best is not None
     learner.grammar = best[1]
-    learner.prune()
-    lost = tuple(o for o in observations if learner.parse(o).root is None)
-    return Induced(learner.grammar, code, lost, learner.bits(lost))
+    lost = learner.prune()
+    lost = learner.reconsider(lost)
+    return Induced(learner.grammar, code, tuple(lost), learner.bits(lost))
 
 
 class _Learner:
@@ -92,6 +147,8 @@ class _Learner:
     def __init__(self, observations: Sequence[Observation], code: Code, juxtapose: bool) -> None:
         self.observations, self.code, self.juxtapose = observations, code, juxtapose
         self.grammar = Grammar()
+        self.rejected: Counter[frozenset[Rule]] = Counter()
+        """Explanations that were found and not taken, and how often."""
 
     def parse(self, o: Observation, grammar: Grammar | None = None) -> Parse:
         return parse(self.grammar if grammar is None else grammar, o.form, o.target)
@@ -130,6 +187,7 @@ class _Learner:
             self.failures += 1
             return
         gain, _, best = max(gains, key=lambda item: item[:2])
+        self.rejected.update(e.rules for e in found if e is not best)
         if gain > 0:
             self.grammar = self.grammar.plus(sorted(best.rules))
         else:
@@ -163,12 +221,30 @@ class _Learner:
         for o in lost:
             contradicts = (0, len(o.form)) in self.parse(o, grammar).spans
             each = self.code.contradiction if contradicts else self.code.novelty
-            bits += len(o.pairs) * each(len(o.target))
-            against += len(o.pairs) * contradicts
+            bits += o.count * each(len(o.target))
+            against += o.count * contradicts
         if against:
-            about = sum(len(o.pairs) for o in self.observations if words <= set(o.form))
+            about = sum(o.count for o in self.observations if words <= set(o.form))
             bits -= choice(against, max(about, against))
         return bits
+
+    def reconsider(self, lost: list[Observation]) -> list[Observation]:
+        """Take explanations after all if other rules become needless by them."""
+        bits = self.bits(lost)
+        small = [
+            rules
+            for rules in self.rejected
+            if all(len(rule.left) <= 3 for rule in rules) and not rules <= set(self.grammar.rules)
+        ]
+        for rules in sorted(small, key=lambda r: (-self.rejected[r], sorted(r)))[:RECONSIDERED]:
+            before = self.grammar
+            self.grammar = before.plus(sorted(rules))
+            after = self.prune(keep=rules)
+            if (fewer := self.bits(after)) < bits - 1e-9:
+                bits, lost = fewer, after
+            else:
+                self.grammar = before
+        return lost
 
     def review(self) -> tuple[float, list[Rule]]:
         """The bits of it all, and the rules that more than one observation uses, or small ones."""
@@ -188,13 +264,50 @@ class _Learner:
         return self.bits(lost), sorted(useful, key=self.code.rule)
 
     def bits(self, lost: Iterable[Observation]) -> float:
-        """The description length of grammar and exceptions."""
-        exceptions = self.loss(lost, self.grammar, ())
-        return self.code.rules(self.grammar.rules) + exceptions
+        """The description length of it all: rules, exceptions, and weights.
 
-    def prune(self) -> None:
-        """Drop rules that cost more than the exceptions they save, the largest first."""
-        derived = {o: set(p.rules()) for o in self.observations if (p := self.parse(o)).root}
+        A rule that could stand in some hole and does not must be kept from it by a weight, and a
+        weight learned from n forms is known to ½ log n bits.
+        """
+        exceptions = self.loss(lost, self.grammar, ())
+        weights = len(self.misfits()) * 0.5 * math.log2(len(self.observations) + 1)
+        return self.code.rules(self.grammar.rules) + exceptions + weights
+
+    def misfits(self) -> set[tuple[int, int, int]]:
+        """The (rule, hole, child) of derivations of the observed forms that no derivation of an
+        observed target has.
+        """
+        possible: set[tuple[int, int, int]] = set()
+        actual: set[tuple[int, int, int]] = set()
+        rules = self.grammar.rules
+        for o in self.observations:
+            parsed = self.parse(o)
+            if parsed.root is None:
+                continue
+            analyses = self.grammar.analyses(o.form)
+            agenda, seen = [(0, len(o.form))], set()
+            while agenda:
+                for r, spans in analyses[agenda.pop()]:
+                    for k in rules[r].holes:
+                        possible.update((r, k, child) for child, _ in analyses[spans[k]])
+                        if spans[k] not in seen:
+                            seen.add(spans[k])
+                            agenda.append(spans[k])
+            for span, text in parsed.steps():
+                _, r, spans, kids = parsed.yields[span][text]
+                actual.update(
+                    (r, k, parsed.yields[spans[k]][kid][1])
+                    for k, kid in zip(rules[r].used, kids, strict=True)
+                )
+        return {slot for slot in possible - actual if slot[1] in rules[slot[0]].used}
+
+    def prune(self, keep: frozenset[Rule] = frozenset()) -> list[Observation]:
+        """Drop rules that cost more than the exceptions they save, the largest first; gives the
+        observations that are not derived then. Some rules are kept in any case.
+        """
+        derived = {
+            o: set(p.rules()) for o in self.observations if (p := self.parse(o)).root is not None
+        }
         users = {
             rule: {o for o, rules in derived.items() if r in rules}
             for r, rule in enumerate(self.grammar.rules)
@@ -204,7 +317,7 @@ class _Learner:
         while again:
             again = False
             for rule in order:
-                if rule not in self.grammar:
+                if rule not in self.grammar or rule in keep:
                     continue
                 smaller = self.grammar.minus(rule)
                 kept, lost = {}, []
@@ -222,5 +335,7 @@ class _Learner:
                         for other in rules:
                             users[other].add(o)
                     for o in lost:
+                        del derived[o]
                         for using in users.values():
                             using.discard(o)
+        return [o for o in self.observations if o not in derived]

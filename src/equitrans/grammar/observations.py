@@ -48,8 +48,10 @@ class Observations:
     minor: tuple[Observation, ...]
     """What pairs say that disagree with more others of their form."""
     exceptions: tuple[Stray, ...]
-    pairs: int
-    """How many distinct pairs there are."""
+    count: int
+    """How many pairs there are, copies included."""
+    strays: int
+    """How many of them fit no observation in ``all``."""
     symbols: int
     targets: int
 
@@ -85,7 +87,8 @@ def observe(pairs: Iterable[Pair], symmetry: Symmetry) -> Observations:
         all=tuple(found),
         minor=tuple(sorted(minor, key=lambda o: (-o.count, o.form, o.target))),
         exceptions=tuple(exceptions),
-        pairs=len(counts),
+        count=sum(counts.values()),
+        strays=sum(counts[stray.pair] for stray in exceptions),
         symbols=max(2, len({s for form in forms for s in form})),
         targets=max(2, len({word for pair in counts for word in pair.target})),
     )
