@@ -9,6 +9,7 @@ are.
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from equitrans.grammar.parsing import Target
 from equitrans.grammar.rules import Form, constant
@@ -25,6 +26,11 @@ class Observation:
     pairs: tuple[Pair, ...]
     count: int
     """How many pairs, copies included."""
+
+    @cached_property
+    def symbols(self) -> frozenset[int]:
+        """The symbols of the form."""
+        return frozenset(self.form)
 
     @property
     def doubts(self) -> int:
