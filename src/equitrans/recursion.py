@@ -20,7 +20,7 @@ from equitrans.models.transducer import TransducerConfig
 from equitrans.pairs import Pair
 from equitrans.symmetry import Symmetry
 
-UNSETTLED = 0.05
+UNSETTLED = 0.02
 """If −log p of a form's alignment is above this on average, the rules do not settle it."""
 
 ONE_FORM = 0.3

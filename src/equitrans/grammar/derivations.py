@@ -121,7 +121,9 @@ def _fill(below: dict[int, Item], weights: Weights, form: Form, key: tuple[int, 
 def held(weights: Weights, form: Form, r: int, k: int, span: Span) -> float:
     """The weight of the classes inside a hole."""
     inside = set(form[span[0] : span[1]])
-    return sum(w for c, w in zip(weights.classes, weights.holds[r][k], strict=True) if c in inside)
+    return math.fsum(
+        w for c, w in zip(weights.classes, weights.holds[r][k], strict=True) if c in inside
+    )
 
 
 def _prune(item: Item) -> Item:

@@ -108,7 +108,7 @@ def _bases(grammar: Grammar) -> list[Rule]:
 
 def _noise(wrong: int, pairs: int) -> float:
     """An estimate of the share of wrong pairs that is never 0 and never above a half."""
-    return min((wrong + 0.5) / (pairs + 1), 0.5)
+    return min((wrong + 0.1) / (pairs + 1), 0.5)
 
 
 def _suggests_juxtaposition(grammar: Grammar) -> bool:

@@ -89,10 +89,16 @@ class RecursiveTransducer(Model):
             out = out.index_put((rows,), mixed)
         return -out
 
+    def spoken(self, words: Int[Tensor, " x"]) -> Float[Tensor, "x y"]:
+        """Log p(y | x, y is a word): a target ends with its alignment, so no word says EOS."""
+        table = self.translator(words)
+        ends = torch.arange(table.shape[1], device=table.device) == EOS
+        return torch.log_softmax(table.masked_fill(ends, -math.inf), dim=1)
+
     def _joint(self, batch: Batch) -> list[tuple[Int[Tensor, " r"], Float[Tensor, "r a"]]]:
         """Of the rows of each form: log p(y, a | x) for every alignment a of the form."""
         words, at = torch.unique(batch.source, return_inverse=True)
-        table = self.translator(words)
+        table = self.spoken(words)
         found = []
         for f, first in enumerate(batch.first.tolist()):
             ranked = self.aligner.alignments(self.form(batch.source[first].tolist()))
@@ -176,7 +182,7 @@ class RecursiveTransducer(Model):
         hypothesis of no words and probability 0.
         """
         words = torch.unique(source)
-        rows = self.translator(words)
+        rows = self.spoken(words)
         best = dict(zip(words.tolist(), rows.argmax(1).tolist(), strict=True))
         table = dict(zip(words.tolist(), rows.tolist(), strict=True))
         return [
@@ -234,7 +240,7 @@ class RecursiveTransducer(Model):
 
         def loss() -> Tensor:
             optimizer.zero_grad()
-            value = -self.translator(sources).gather(1, targets[:, None]).sum()
+            value = -self.spoken(sources).gather(1, targets[:, None]).sum()
             value.backward()
             return value
 
