@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
-from equitrans.grammar.derivations import Tree
+from equitrans.grammar.derivations import Tree, text_of
 from equitrans.grammar.induction import Induced, induce
 from equitrans.grammar.learned import Learned, Names
 from equitrans.grammar.observations import Observation, Observations, observe
 from equitrans.grammar.parsing import parse
-from equitrans.grammar.rules import Form, Grammar
+from equitrans.grammar.rules import Form
 from equitrans.models.derivation_weights import fit_weights
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.transducer import TransducerConfig
@@ -39,7 +39,7 @@ def learn(
     seen = observe(pairs, symmetry)
     induced = induce(seen)
     model = _build(config, symmetry, Learned(induced.grammar, (), 0), seed)
-    settled = _settle(seen, induced.grammar)
+    settled = _settle(seen, induced)
     left = fit_weights(model.aligner, [(o.form, o.target) for o in settled])
     model.fit_translator()
     learned = _report(model, pairs, seen, induced, left)
@@ -56,11 +56,14 @@ def _build(
         return config.build_recursive(symmetry, learned)
 
 
-def _settle(seen: Observations, grammar: Grammar) -> list[Observation]:
+def _settle(seen: Observations, induced: Induced) -> list[Observation]:
     """For each form the largest group of agreeing pairs that the grammar derives."""
-    found: dict[Form, Observation] = {}
-    for o in (*seen.all, *seen.minor):
-        if o.form not in found and parse(grammar, o.form, o.target).root is not None:
+    lost = set(induced.lost)
+    found = {o.form: o for o in seen.all if o not in lost}
+    forms = {o.form for o in lost}
+    for o in seen.minor:
+        wanted = o.form in forms and o.form not in found
+        if wanted and parse(induced.grammar, o.form, o.target).root is not None:
             found[o.form] = o
     return list(found.values())
 
@@ -78,24 +81,26 @@ def _report(
     grammar, symmetry = induced.grammar, model.symmetry
     support: Counter[int] = Counter()
     by_form: dict[Form, set[int]] = {}
+    texts: dict[Form, str | None] = {}
     exceptions: list[tuple[Pair, str]] = []
     aliens = {e.pair: e.reason for e in seen.exceptions}
     for pair in distinct:
         words = symmetry.source.encode(pair.source)
         form = model.form(words)
-        predicted = model.translate(words)
-        if predicted is None:
+        if form not in texts:
+            tree = model.aligner.tree(form)
+            texts[form] = None if tree is None else text_of(grammar, tree)
+            by_form[form] = set() if tree is None else set(_rules(tree))
+        text = texts[form]
+        if text is None:
             exceptions.append((pair, aliens.get(pair, "no derivation")))
             continue
-        if symmetry.target.decode(predicted) != pair.target:
-            text = " ".join(symmetry.target.decode(predicted))
-            exceptions.append((pair, aliens.get(pair) or f"the rules say: {text}"))
-            continue
-        if form not in by_form:
-            tree = model.aligner.tree(form)
-            assert tree is not None
-            by_form[form] = set(_rules(tree))
-        support.update(by_form[form])
+        said = symmetry.target.decode(model.read_off(words, text))
+        if said == pair.target:
+            support.update(by_form[form])
+        else:
+            reason = f"the rules say: {' '.join(said)}"
+            exceptions.append((pair, aliens.get(pair, reason)))
     names = Names(symmetry)
     warnings = _doubts(model, by_form, support, len(exceptions) / len(distinct), left)
     for bits, rival in induced.rivals:

@@ -38,6 +38,10 @@ STATE, LOG = "state.safetensors", "epochs.jsonl"
 CHECKPOINT_SECONDS = 5.0
 """At most so much training is lost when the machine goes down, beside the epoch it was in."""
 
+JUDGED = 2000
+"""The loss of a recursive aligner is taken over the first so many pairs, since it says little and
+takes long."""
+
 _COUNTERS = ("epoch", "updates", "seconds", "best_epoch", "best_loss")
 
 
@@ -151,7 +155,7 @@ class Run:
             number=1,
             of=1,
             updates=1,
-            train_loss=mean_loss(trained.model, Rows.of(pairs, trained.symmetry)),
+            train_loss=mean_loss(trained.model, Rows.of(pairs[:JUDGED], trained.symmetry)),
             valid_loss=None,
             valid_accuracy=None,
             is_best=True,

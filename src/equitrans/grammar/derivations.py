@@ -64,6 +64,13 @@ class Tree:
     children: tuple["Tree", ...]
 
 
+def text_of(grammar: Grammar, tree: Tree) -> str:
+    """The yield of a derivation."""
+    rule = grammar.rules[tree.rule]
+    texts = [text_of(grammar, child) for child in tree.children]
+    return rule.join(tree.spans, dict(zip(rule.holes, texts, strict=True)))
+
+
 Item = dict[str, float]
 
 

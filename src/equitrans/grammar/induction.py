@@ -85,7 +85,7 @@ def induce(seen: Observations) -> Induced:
         and set(induced.grammar.rules) != set(best.grammar.rules)
     }
     if len(short) < len(seen.all):
-        best = _induce(seen.all, code, best.grammar)
+        best = _extend(seen.all, code, best.grammar)
     return replace(best, rivals=tuple(rivals.values()))
 
 
@@ -119,6 +119,17 @@ def _suggests_juxtaposition(grammar: Grammar) -> bool:
         for left in lefts
         if len(left) > 1
     )
+
+
+def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> Induced:
+    """Go over all observations once with a grammar that most of them fit."""
+    learner = Learner(observations, code, False)
+    learner.grammar = start
+    lost = learner.learn()
+    if learner.grammar is not start:
+        lost = learner.prune()
+    bits = code.rules(learner.grammar.rules) + learner.loss(lost, learner.grammar, ())
+    return Induced(learner.grammar, code, tuple(lost), bits)
 
 
 def _induce(

@@ -13,7 +13,7 @@ from equitrans.grammar.rules import Grammar, Rule
 SAMPLE = 40
 """So many pairs that are not derived yet judge between explanations."""
 
-EFFORT, FAILURES = 40_000, 8
+EFFORT, FAILURES = 30_000, 5
 """How many tries a pair is worth; a tenth of it after so many pairs in vain."""
 
 SHORT = 100
@@ -28,7 +28,7 @@ RECONSIDERED = 8
 TURNS = 6
 """The most often that everything is learned again; it usually ends by itself after two or three."""
 
-EFFORT, FAILURES = 40_000, 8
+EFFORT, FAILURES = 30_000, 5
 """How many tries a pair is worth; a tenth of it after so many pairs in vain."""
 
 SHORT = 100
@@ -56,20 +56,24 @@ class Learner:
     def __init__(self, observations: Sequence[Observation], code: Code, juxtapose: bool) -> None:
         self.observations, self.code, self.juxtapose = observations, code, juxtapose
         self.grammar = Grammar()
+        self.failures = 0
         self.rejected: Counter[frozenset[Rule]] = Counter()
         """Explanations that were found and not taken, and how often."""
 
     def parse(self, o: Observation, grammar: Grammar | None = None) -> Parse:
         return parse(self.grammar if grammar is None else grammar, o.form, o.target)
 
-    def learn(self) -> None:
-        """Go over all observations once, then over those that contradict the grammar."""
-        self.failures = 0
+    def learn(self) -> list[Observation]:
+        """Go over all observations once, then over those that contradict the grammar; gives those
+        that are not derived after it.
+        """
+        missed: list[Observation] = []
         contradicting = []
         for at, o in enumerate(self.observations):
             parsed = self.parse(o)
             if parsed.root is not None:
                 continue
+            missed.append(o)
             if (0, len(o.form)) in parsed.spans:
                 contradicting.append(o)
                 continue
@@ -77,6 +81,7 @@ class Learner:
         for at, o in enumerate(contradicting):
             if self.parse(o).root is None:
                 self._explain(o, contradicting[at + 1 :])
+        return [o for o in missed if self.parse(o).root is None]
 
     def _explain(self, o: Observation, others: Sequence[Observation]) -> None:
         """Add the rules that explain an observation and save the most over others as well."""

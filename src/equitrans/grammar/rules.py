@@ -86,6 +86,9 @@ class Rule:
         )
 
 
+REMEMBERED = 300_000
+"""When a grammar knows the analyses of so many parts of forms, it begins anew."""
+
 Analysis = tuple[int, tuple[Span, ...]]
 """A rule's number, and where each symbol of its left side lies."""
 
@@ -135,6 +138,8 @@ class Grammar:
         Equal parts of forms are analysed once, whatever they stand in.
         """
         n, memory = len(form), self._memory
+        if len(memory) > REMEMBERED:
+            memory.clear()
         rules = [
             (r, rule.left, len(rule.left), rule.left[0], rule.left[-1])
             for r, rule in self.usable(form)

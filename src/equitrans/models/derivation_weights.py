@@ -15,7 +15,7 @@ SMOOTHING = 0.1
 PULL = 0.02
 """How strongly weights are drawn back to those of the counts."""
 
-EDGES = 300_000
+EDGES = 150_000
 """Forms are added to the training of weights, shortest first, until they have so many edges."""
 
 

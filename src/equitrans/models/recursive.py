@@ -65,11 +65,13 @@ class RecursiveTransducer(Model):
         there is no derivation.
         """
         ranked = self.aligner.alignments(self.form(source))
-        if not ranked:
-            return None
+        return self.read_off(source, ranked[0].text) if ranked else None
+
+    def read_off(self, source: Sequence[int], text: str) -> tuple[int, ...]:
+        """The target of an alignment, by the classes' own pairing."""
         (home, _), (_, members) = self.symmetry.homes, self.symmetry.members
         out = []
-        for atom in ranked[0].text:
+        for atom in text:
             word = constant_word(atom)
             if word is None:
                 c, place = home[source[ord(atom)]]
