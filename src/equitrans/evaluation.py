@@ -1,5 +1,6 @@
 """A trained model at work: words in, words out, and how often they are right."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,11 @@ class Prediction:
     words: Words
     log_prob: float
     finished: bool = True
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the model has no target for the sentence, since no rule derives it."""
+        return self.log_prob == -math.inf
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,8 @@ class Report:
     templates: tuple[Words, ...]
     loss: float | None
     """Mean −log p per pair; None if some target has words that the model does not know."""
+    refused: int = 0
+    """How many sources the model has no target for."""
 
     @cached_property
     def right(self) -> tuple[bool, ...]:
@@ -162,6 +170,7 @@ def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int
         loss=None
         if unknown_targets(pairs, symmetry)
         else mean_loss(model, Rows.of(pairs, symmetry)),
+        refused=sum(predictions[0].is_refused for predictions in best),
     )
 
 

@@ -14,7 +14,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from equitrans.errors import SymmetryError, nearest
+from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.table import TableTranslator
+from equitrans.models.transducer import Transducer
 from equitrans.symmetry import LexicalClass, Symmetry
 from equitrans.trained import Trained
 from equitrans.vocabulary import EOS, Vocabulary
@@ -43,7 +45,12 @@ def extend(trained: Trained, name: str, words: Mapping[str, str]) -> Extension:
     symmetry = _extended(before, name, words)
     config = replace(trained.config, translator="table", group="symmetric")
     like = next(trained.model.parameters())
-    model = config.build(symmetry).to(like)
+    model: Transducer | RecursiveTransducer
+    if isinstance(trained.model, RecursiveTransducer):
+        # rules speak of classes and of words that are there already, so they stay as they are
+        model = config.build_recursive(symmetry, trained.model.learned).to(like)
+    else:
+        model = config.build(symmetry).to(like)
     model.aligner.load_state_dict(trained.model.aligner.state_dict())
 
     # the old table under the symmetric group; the new one has the same orbits

@@ -59,6 +59,38 @@ def draw_orbits(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     return figure
 
 
+def draw_tree(tree: dict[str, Any]) -> Figure:
+    """A derivation: rules over what they span, words at the foot."""
+    words = tree["words"]
+    depth = _depth(tree)
+    figure = Figure(figsize=(max(4.0, 1.3 * len(words)), 0.8 * depth + 1.2), layout="constrained")
+    panel = figure.subplots()
+    panel.set_axis_off()
+    panel.set_xlim(-0.6, len(words) - 0.4)
+    panel.set_ylim(-0.6, depth + 0.3)
+
+    def draw(node: dict[str, Any], level: int) -> tuple[float, float]:
+        start, n = node["start"], len(node["words"])
+        here = (start + (n - 1) / 2, float(depth - level))
+        within = {
+            p for c in node["children"] for p in range(c["start"], c["start"] + len(c["words"]))
+        }
+        feet = [(float(p), 0.0) for p in range(start, start + n) if p not in within]
+        for foot in [*(draw(child, level + 1) for child in node["children"]), *feet]:
+            panel.plot([here[0], foot[0]], [here[1] - 0.12, foot[1] + 0.12], color="0.6", lw=1)
+        panel.text(*here, node["rule"], ha="center", va="center", fontsize=9)
+        return here
+
+    draw(tree, 0)
+    for p, word in enumerate(words):
+        panel.text(p, 0, word, ha="center", va="center", fontsize=10, weight="bold")
+    return figure
+
+
+def _depth(tree: dict[str, Any]) -> int:
+    return 1 + max(map(_depth, tree["children"]), default=0)
+
+
 def save_figure(figure: Figure, path: Path | str) -> None:
     """Write a figure, in the format that its name ends with."""
     ending = Path(path).suffix.removeprefix(".").lower()

@@ -5,6 +5,7 @@ vocabulary.json   words and classes
 epochs.jsonl      a line per epoch
 orbits.jsonl      the orbits of one sentence through training, if asked for
 best.safetensors  the weights of the best epoch
+grammar.json      the rules of a recursive aligner
 state.safetensors all that is needed to go on
 """
 
@@ -12,7 +13,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,9 +28,11 @@ from equitrans.data import Data, DataConfig, load_data
 from equitrans.discovery import discover
 from equitrans.errors import ConfigError, DataError, RunError
 from equitrans.files import write_atomically
+from equitrans.models.base import mean_loss
 from equitrans.models.transducer import TransducerConfig
 from equitrans.orbits import family, orbits
 from equitrans.pairs import Pair, as_pairs, hold_out, split_words
+from equitrans.recursion import learn
 from equitrans.settings import check_seed
 from equitrans.symmetry import LexicalClass, Symmetry
 from equitrans.trained import WEIGHTS, Trained, from_dict, read_json, refuse_used
@@ -39,6 +42,10 @@ STATE, LOG, ORBITS = "state.safetensors", "epochs.jsonl", "orbits.jsonl"
 
 CHECKPOINT_SECONDS = 5.0
 """At most so much training is lost when the machine goes down, beside the epoch it was in."""
+
+JUDGED = 2000
+"""The loss of a recursive aligner is taken over the first so many pairs, since it says little and
+takes long."""
 
 _COUNTERS = ("epoch", "updates", "seconds", "best_epoch", "best_loss")
 
@@ -141,6 +148,9 @@ class Run:
         out.
         """
         config = self.config.training
+        if self.config.model.aligner == "recursive":
+            yield self._learn(data)
+            return
         state = self.state(device=device)
         rows = Rows.of(data.train, state.model.symmetry)
         valid = Rows.of(data.valid, state.model.symmetry) if data.valid else None
@@ -158,6 +168,35 @@ class Run:
                 self._save_state(state, finished=finished)
                 saved_at, saved_best = time.monotonic(), state.best_epoch
             yield epoch
+
+    def _learn(self, data: Data) -> Epoch:
+        """Learn a recursive aligner, from all pairs at once: description length needs none to
+        choose by.
+        """
+        started = time.monotonic()
+        pairs = data.train + data.valid
+        trained = _recursive(self.trained, pairs, seed=self.config.seed)
+        self._trim_log(LOG, 0)
+        epoch = Epoch(
+            number=1,
+            of=1,
+            updates=1,
+            train_loss=mean_loss(trained.model, Rows.of(pairs[:JUDGED], trained.symmetry)),
+            valid_loss=None,
+            valid_accuracy=None,
+            is_best=True,
+            seconds=time.monotonic() - started,
+        )
+        with (self.path / LOG).open("a", encoding="utf-8") as log:
+            log.write(json.dumps(asdict(epoch)) + "\n")
+        trained.save_grammar(self.path)
+        write_atomically(self.path / WEIGHTS, save(trained.model.state_dict()))
+        state = TrainState.new(trained.model, self.config.training, seed=self.config.seed)
+        state.epoch = state.updates = state.best_epoch = 1
+        state.seconds = epoch.seconds
+        self._orbit_recorder(data, state)(finished=True)
+        self._save_state(state, finished=True)
+        return epoch
 
     def state(self, *, device: str | torch.device = "cpu") -> TrainState:
         """Where training stands: as last saved, or at its beginning."""
@@ -293,6 +332,8 @@ def fit(
         max_length=longest_prediction(pairs),
         seed=seed,
     )
+    if model.aligner == "recursive":
+        return _recursive(trained, pairs, seed=seed)
     learned, held = hold_out(pairs, fraction=0.1, how="random", seed=seed)
     rows = Rows.of(learned, trained.symmetry)
     valid = Rows.of(held, trained.symmetry) if held else None
@@ -301,6 +342,11 @@ def fit(
         pass
     trained.model.load_state_dict(state.best)
     return trained
+
+
+def _recursive(trained: Trained, pairs: Sequence[Pair], *, seed: int) -> Trained:
+    """The same model with its rules and weights learned."""
+    return replace(trained, model=learn(pairs, trained.symmetry, trained.config, seed=seed))
 
 
 def longest_prediction(pairs: Iterable[Pair]) -> int:

@@ -18,6 +18,8 @@ from equitrans.batches import Rows, in_order
 from equitrans.errors import DataError, EquitransError, RunError, SymmetryError, nearest
 from equitrans.evaluation import Alignment, Prediction, Report, Words
 from equitrans.files import write_atomically
+from equitrans.grammar.learned import Learned, from_json, to_json
+from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.transducer import Transducer, TransducerConfig
 from equitrans.orbits import Orbits, is_plain, orbits
 from equitrans.pairs import Pair, join_words, split_words
@@ -28,6 +30,7 @@ FORMAT = 1
 """The format of the files below; a directory of a higher one is refused."""
 
 WEIGHTS = "best.safetensors"
+GRAMMAR = "grammar.json"
 
 T = TypeVar("T")
 
@@ -41,7 +44,7 @@ class Trained:
     True
     """
 
-    model: Transducer
+    model: Transducer | RecursiveTransducer
     config: TransducerConfig
     max_length: int
     characters: bool = False
@@ -55,11 +58,19 @@ class Trained:
         max_length: int,
         characters: bool = False,
         seed: int = 0,
+        learned: Learned | None = None,
     ) -> "Trained":
-        """A model with random weights, the same for the same seed."""
+        """A model with random weights, the same for the same seed; a recursive aligner has the
+        rules given, or none.
+        """
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            return cls(config.build(symmetry), config, max_length, characters)
+            model: Transducer | RecursiveTransducer
+            if config.aligner == "recursive":
+                model = config.build_recursive(symmetry, learned or Learned.nothing())
+            else:
+                model = config.build(symmetry)
+            return cls(model, config, max_length, characters)
 
     @property
     def symmetry(self) -> Symmetry:
@@ -110,7 +121,7 @@ class Trained:
     def align(self, pair: Pair) -> Alignment:
         """Which source word each target word comes from."""
         self.model.eval()
-        symmetry, device = self.symmetry, self.model.aligner.bilinear.device
+        symmetry, device = self.symmetry, next(self.model.parameters()).device
         # one pair in a batch of its own: the row may be another member of its orbit, aligned alike
         (batch,) = in_order(Rows.of([pair], symmetry))
         prob = self.model.alignments(batch.to(device))[0].tolist()
@@ -159,6 +170,7 @@ class Trained:
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         self.save_description(directory)
+        self.save_grammar(directory)
         write_atomically(directory / WEIGHTS, save(self.model.state_dict()))
 
     def save_description(self, directory: Path, **more: Any) -> None:
@@ -180,6 +192,12 @@ class Trained:
         }
         write_atomically(directory / "vocabulary.json", _json(vocabulary))
         write_atomically(directory / "config.json", _json(config))
+
+    def save_grammar(self, directory: Path) -> None:
+        """The rules of a recursive aligner, where the model has one."""
+        if isinstance(self.model, RecursiveTransducer):
+            content = {"format": FORMAT, **to_json(self.model.learned, self.symmetry)}
+            write_atomically(directory / GRAMMAR, _json(content))
 
     @classmethod
     def load(cls, directory: Path | str, *, device: str | torch.device = "cpu") -> "Trained":
@@ -225,8 +243,15 @@ class Trained:
             length = config["max_length"]
             if not isinstance(length, int) or length < 1:
                 raise RunError(f"max_length is {length!r}; it must be a number above 0")
+            learned = None
+            if model.aligner == "recursive" and (directory / GRAMMAR).is_file():
+                learned = from_json(read_json(directory / GRAMMAR), symmetry)
             return cls.new(
-                model, symmetry, max_length=length, characters=bool(config["characters"])
+                model,
+                symmetry,
+                max_length=length,
+                characters=bool(config["characters"]),
+                learned=learned,
             )
         except KeyError as missing:
             raise RunError(f"{directory} does not describe a model: no {missing}") from None

@@ -99,6 +99,7 @@ def _content(report: Report) -> dict[str, Any]:
         "exact_match": report.exact_match,
         "pairs": len(report.pairs),
         "right": sum(report.right),
+        "refused": report.refused,
         "loss": report.loss,
         "by_length": {str(k): asdict(t) for k, t in report.by_length().items()},
         "by_template": {join_words(k): asdict(t) for k, t in report.by_template().items()},
@@ -109,7 +110,10 @@ def _print(report: Report) -> None:
     console = Console()
     loss = "" if report.loss is None else f", −log p {report.loss:.4f} per pair"
     right, pairs = sum(report.right), len(report.pairs)
-    console.print(f"exact match {100 * report.exact_match:.2f} % ({right} of {pairs}){loss}")
+    refused = f", {report.refused} refused" if report.refused else ""
+    console.print(
+        f"exact match {100 * report.exact_match:.2f} % ({right} of {pairs}){refused}{loss}"
+    )
     console.print(_table("target words", {str(k): t for k, t in report.by_length().items()}))
     worst = {join_words(k): t for k, t in report.by_template().items() if t.right < t.pairs}
     if worst:

@@ -1,6 +1,7 @@
 """Finds the command, runs it, and turns what went wrong into one line and an exit status.
 
-0 done, 1 a check failed, 2 an error of the user's, 130 interrupted. Anything else is our bug and
+0 done, 1 a check failed, 2 an error of the user's, 3 a sentence without a derivation, 130
+interrupted. Anything else is our bug and
 keeps its traceback.
 """
 
@@ -24,6 +25,7 @@ COMMANDS = {
     "audit": "measure how equivariant a trained model is",
     "orbits": "see which pairs a trained model cannot tell apart",
     "extend": "add words to a class of a trained model",
+    "grammar": "show the rules of a recursive aligner, or a derivation",
 }
 
 USAGE = """\

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from equitrans.cli.arguments import Parser, add_decoding, load
 from equitrans.errors import ConfigError, DataError, VocabularyError
@@ -14,12 +15,16 @@ from equitrans.evaluation import Alignment, Prediction, Words
 from equitrans.pairs import Pair, decode_lines, numbered_lines
 from equitrans.trained import Trained
 
-ABOUT = "Transduce sentences: given as arguments, in a file, or one a line on standard input."
+ABOUT = """\
+Transduce sentences: given as arguments, in a file, or one a line on standard input.
+A sentence that a recursive aligner cannot derive gets an empty line (null in JSON), a word on
+standard error, and exit status 1, unless another run is there to fall back on."""
 EXAMPLES = """\
   equitrans predict runs/jump "jump twice" "walk left"
   equitrans predict runs/jump < commands.txt > actions.txt
   equitrans predict runs/jump "jump left" --alignments --plot jump.png
-  equitrans predict runs/jump "jump twice" --n-best 3 --json"""
+  equitrans predict runs/jump "jump twice" --n-best 3 --json
+  equitrans predict runs/rules "jump jump" --fallback runs/jump"""
 
 CHUNK = 4096
 """So many lines are read before any is answered: enough to share work, few enough to stream."""
@@ -38,6 +43,9 @@ def run(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--alignments", action="store_true", help="show where each word comes from")
     parser.add_argument("--plot", metavar="FILE", help="draw the alignments as heat maps")
+    parser.add_argument(
+        "--fallback", metavar="RUN", help="a run to ask where this one has no derivation"
+    )
     style = parser.add_mutually_exclusive_group()
     style.add_argument("--json", action="store_true", help="one JSON object a sentence")
     style.add_argument("--tsv", action="store_true", help="source, target, log-probability, rank")
@@ -50,26 +58,37 @@ def run(arguments: Sequence[str]) -> int:
     if asked.tsv and asked.alignments:
         parser.error("--tsv has no room for --alignments; use --json or plain text")
     trained = load(asked)
+    fallback = None
+    if asked.fallback is not None:
+        fallback = Trained.load(asked.fallback, device=next(trained.model.parameters()).device)
     sentences = _sentences(asked, trained)
     drawn: list[Alignment] = []
+    refused = False
     while chunk := list(islice(sentences, CHUNK)):
         best = trained.n_best(chunk, n=asked.n_best, width=asked.width)
         for source, predictions in zip(chunk, best, strict=True):
-            if not predictions[0].finished:
+            asker = trained
+            if predictions[0].is_refused and fallback is not None:
+                asker = fallback
+                (predictions,) = fallback.n_best([source], n=asked.n_best, width=asked.width)
+            if predictions[0].is_refused:
+                refused = True
+                print(f"equitrans: {trained.text(source)!r}: no derivation", file=sys.stderr)
+            elif not predictions[0].finished:
                 print(
                     f"equitrans: {trained.text(source)!r}: "
                     f"no end within {trained.max_length} words",
                     file=sys.stderr,
                 )
             alignment = None
-            if asked.alignments or asked.plot:
-                alignment = trained.align(Pair(source, predictions[0].words))
+            if (asked.alignments or asked.plot) and not predictions[0].is_refused:
+                alignment = asker.align(Pair(source, predictions[0].words))
                 drawn.append(alignment)
             sys.stdout.write(_format(asked, trained, source, predictions, alignment))
         sys.stdout.flush()
     if asked.plot and drawn:
         _draw(drawn, asked.plot)
-    return 0
+    return 1 if refused else 0
 
 
 def _sentences(asked: argparse.Namespace, trained: Trained) -> Iterator[Words]:
@@ -106,16 +125,17 @@ def _format(
 ) -> str:
     best = predictions[0]
     if asked.json:
-        content = {
+        content: dict[str, Any] = {
             "source": trained.text(source),
-            "target": trained.text(best.words),
-            "log_prob": best.log_prob,
+            "target": None if best.is_refused else trained.text(best.words),
+            "log_prob": None if best.is_refused else best.log_prob,
             "finished": best.finished,
         }
         if asked.n_best > 1:
             content["n_best"] = [
                 {"target": trained.text(p.words), "log_prob": p.log_prob, "finished": p.finished}
                 for p in predictions
+                if not p.is_refused
             ]
         if asked.alignments and alignment is not None:
             content["alignment"] = [

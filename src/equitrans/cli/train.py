@@ -18,6 +18,8 @@ from equitrans.config import RunConfig, recipe, recipe_names
 from equitrans.data import Data, DataConfig, load_data
 from equitrans.errors import ConfigError, nearest
 from equitrans.evaluation import stuck_classes
+from equitrans.grammar.learned import Learned
+from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.transducer import TransducerConfig
 from equitrans.pairs import HoldOut
 from equitrans.runs import Run
@@ -34,6 +36,7 @@ examples:
   equitrans train --data pairs.tsv --classes discover --out runs/found
   equitrans train --split length --recipe paper --out runs/length
   equitrans train --split simple_p1 --training.epochs 12 --model.hidden 64 --out runs/p1
+  equitrans train --data pairs.tsv --classes classes.toml --model.aligner recursive --out runs/rules
   equitrans train --resume runs/jump
 """
 
@@ -65,6 +68,9 @@ def run(arguments: Sequence[str]) -> int:
         ) from None
     console.print(f"weights of the best epoch: {started.path / WEIGHTS}")
     trained = Trained.load(started.path, device=device)
+    if isinstance(trained.model, RecursiveTransducer):
+        _describe_rules(console, trained.model.learned, started.path)
+        return 0
     for name in stuck_classes(trained.model, Rows.of(data.train, trained.symmetry)):
         console.print(
             f"class {name!r} was not learned: its target words do not come from its source words; "
@@ -80,6 +86,16 @@ def _refuse_changes(arguments: Sequence[str]) -> None:
         name = argument.partition("=")[0]
         if name.startswith("--") and name not in free:
             raise ConfigError(f"--resume goes on with the run's own settings; leave out {name}")
+
+
+def _describe_rules(console: Console, learned: Learned, path: Path) -> None:
+    """What a recursive aligner has learned, in a few lines."""
+    console.print(
+        f"{len(learned.grammar)} rules explain {learned.pairs - len(learned.exceptions)} of "
+        f"{learned.pairs} pairs; equitrans grammar {path} shows them",
+    )
+    for warning in learned.warnings:
+        console.print(f"warning: {warning}")
 
 
 def _parse(arguments: Sequence[str]) -> Any:

@@ -10,14 +10,18 @@ from torch import Tensor
 
 from equitrans.batches import Batch
 from equitrans.errors import ConfigError
+from equitrans.grammar.learned import Learned
 from equitrans.marginals import AnnealedMax, Marginal, Max, Moment, Sum
 from equitrans.models.aligner import Aligner, AlignerState
 from equitrans.models.base import Autoregressive
+from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.table import TableTranslator
 from equitrans.models.translator import Translator
 from equitrans.settings import check_settings
 from equitrans.symmetry import GroupKind, Symmetry
 from equitrans.vocabulary import BOS, EOS, PAD
+
+MARGINALS: dict[str, Marginal] = {"sum": Sum(), "max": Max(), "annealed": AnnealedMax()}
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class TransducerConfig:
     """The sizes and choices of a transducer.
 
     Args:
+        aligner: an LSTM, as in the paper, or rules that compose, found in the training pairs
         k: size of the G-embedding (the paper's K)
         d: number of filters (the paper's D)
         embedding: size of the aligner's class embeddings
@@ -42,6 +47,7 @@ class TransducerConfig:
 
     """
 
+    aligner: Literal["lstm", "recursive"] = "lstm"
     k: int = 32
     d: int = 16
     embedding: int = 32
@@ -63,14 +69,16 @@ class TransducerConfig:
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"model.{name} is {getattr(self, name)}; it must lie in [0, 1)")
 
+    def build_recursive(self, symmetry: Symmetry, learned: Learned) -> RecursiveTransducer:
+        """A transducer under a grammar's alignments, its weights yet to be trained."""
+        marginal = MARGINALS[self.marginal]
+        return RecursiveTransducer(symmetry, self._translator(symmetry), marginal, learned)
+
     def build(self, symmetry: Symmetry) -> "Transducer":
         """A new transducer with weights from torch's current random state."""
-        marginals: dict[str, Marginal] = {"sum": Sum(), "max": Max(), "annealed": AnnealedMax()}
         return Transducer(
             symmetry,
-            TableTranslator(symmetry)
-            if self.translator == "table"
-            else Translator(symmetry, k=self.k, d=self.d),
+            self._translator(symmetry),
             Aligner(
                 symmetry,
                 embedding=self.embedding,
@@ -79,9 +87,14 @@ class TransducerConfig:
                 dropout=self.dropout,
                 forget_bias=self.forget_bias,
             ),
-            marginals[self.marginal],
+            MARGINALS[self.marginal],
             warm_start=self.warm_start,
         )
+
+    def _translator(self, symmetry: Symmetry) -> Translator | TableTranslator:
+        if self.translator == "table":
+            return TableTranslator(symmetry)
+        return Translator(symmetry, k=self.k, d=self.d)
 
 
 class TransducerState(NamedTuple):

@@ -1,0 +1,127 @@
+"""equitrans grammar: the rules of a recursive aligner, their support, and derivations."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from equitrans.cli.arguments import Parser
+from equitrans.errors import ConfigError, DataError
+from equitrans.grammar.derivations import Tree
+from equitrans.grammar.learned import Learned, Names, to_json
+from equitrans.models.recursive import RecursiveTransducer
+from equitrans.trained import Trained
+
+ABOUT = """\
+Show what a recursive aligner has learned: rules with the number of pairs that use them, pairs that
+no rule explains, and what is doubtful. Or show how a sentence is derived; exit status 1 if it is
+not."""
+EXAMPLES = """\
+  equitrans grammar runs/rules
+  equitrans grammar runs/rules --json
+  equitrans grammar runs/rules --derive "jump and walk twice"
+  equitrans grammar runs/rules --derive "jump and walk twice" --plot tree.png"""
+
+SHOWN = 20
+"""So many exceptions are shown; JSON has all."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print rules, or a derivation."""
+    parser = Parser("grammar", ABOUT, EXAMPLES)
+    parser.add_argument("run", help="a run directory")
+    parser.add_argument("--derive", metavar="SENTENCE", help="show the derivation of a sentence")
+    parser.add_argument("--plot", metavar="FILE", help="draw the derivation")
+    parser.add_argument("--json", action="store_true", help="everything as one JSON object")
+    asked = parser.parse(arguments)
+    if asked.plot is not None and asked.derive is None:
+        parser.error("--plot draws a derivation; say of what with --derive SENTENCE")
+    trained = Trained.load(asked.run)
+    if not isinstance(trained.model, RecursiveTransducer):
+        raise ConfigError(
+            f"{asked.run} has an LSTM aligner and no rules; "
+            "train with --model.aligner recursive for some"
+        )
+    if asked.derive is not None:
+        return _derive(asked, trained, trained.model)
+    learned = trained.model.learned
+    if asked.json:
+        print(json.dumps(to_json(learned, trained.symmetry), ensure_ascii=False))
+    else:
+        _print(learned, trained)
+    return 0
+
+
+def _derive(asked: argparse.Namespace, trained: Trained, model: RecursiveTransducer) -> int:
+    source = trained.words(asked.derive)
+    if not source:
+        raise DataError("--derive: no words")
+    _, alignments, tree = model.derivations(source)
+    if tree is None:
+        print(f"equitrans: {asked.derive!r}: no derivation", file=sys.stderr)
+        return 1
+    names = Names(trained.symmetry)
+    lines = names.tree(model.aligner.grammar, tree, source)
+    best = trained.predict([source])[0]
+    if asked.json:
+        content = {
+            "source": asked.derive,
+            "target": trained.text(best.words),
+            "log_prob": best.log_prob,
+            "alignments": len(alignments),
+            "tree": _nested(model, names, tree, source),
+        }
+        print(json.dumps(content, ensure_ascii=False))
+    else:
+        for depth, line in lines:
+            print("  " * depth + line)
+        print(f"→ {trained.text(best.words)}")
+    if asked.plot is not None:
+        try:
+            from equitrans.plots import draw_tree, save_figure
+        except ModuleNotFoundError as missing:
+            raise ConfigError(
+                f"pictures need {missing.name}: pip install 'equitrans[plot]'"
+            ) from None
+        save_figure(draw_tree(_nested(model, names, tree, source)), asked.plot)
+        print(f"equitrans: wrote {asked.plot}", file=sys.stderr)
+    return 0
+
+
+def _nested(
+    model: RecursiveTransducer, names: Names, tree: Tree, source: Sequence[str]
+) -> dict[str, Any]:
+    """A derivation as nested objects."""
+    start, stop = tree.spans[0][0], tree.spans[-1][1]
+    return {
+        "rule": names.rule(model.aligner.grammar.rules[tree.rule]),
+        "words": list(source[start:stop]),
+        "start": start,
+        "children": [_nested(model, names, child, source) for child in tree.children],
+    }
+
+
+def _print(learned: Learned, trained: Trained) -> None:
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    names = Names(trained.symmetry)
+    rows = [(names.rule(rule), n) for rule, n in zip(learned.grammar.rules, learned.support)]  # noqa: B905
+    width = max((len(text) for text, _ in rows), default=0)
+    explained = learned.pairs - len(learned.exceptions)
+    console.print(
+        f"{len(rows)} rules, {learned.bits:.0f} bits; "
+        f"{explained} of {learned.pairs} distinct pairs explained"
+    )
+    for text, support in rows:
+        console.print(f"  {text:{width}}  {support} pairs")
+    if learned.exceptions:
+        console.print(f"{len(learned.exceptions)} pairs are not explained:")
+        for pair, reason in learned.exceptions[:SHOWN]:
+            source, target = trained.text(pair.source), trained.text(pair.target)
+            console.print(f"  {source} → {target}   ({reason})")
+        if len(learned.exceptions) > SHOWN:
+            console.print(f"  and {len(learned.exceptions) - SHOWN} more; --json has all")
+    for warning in learned.warnings:
+        console.print(f"warning: {warning}")

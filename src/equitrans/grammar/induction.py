@@ -1,0 +1,155 @@
+"""From observations to a grammar, by description length: the fewest bits of rules and exceptions.
+
+Shortest first, a pair that the grammar does not derive is explained by the new rules that save the
+most over all pairs. If the grammar has nothing to say of a pair, one pair may pay for a rule
+(novelty); if it says something else, only as many pairs can pay for one as wrong pairs would not
+make up (contradiction). Then everything is learned again from the rules that proved useful, until
+the bits stop falling, and rules that do not pay for themselves are dropped.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from equitrans.grammar.description import Code
+from equitrans.grammar.learner import Learner
+from equitrans.grammar.observations import Observation, Observations
+from equitrans.grammar.rules import CONSTANTS, HOLE, Grammar, Rule
+
+SHORT = 100
+"""So many of the shortest observations decide where learning begins."""
+
+NEAR = 10.0
+"""A grammar that takes up to so many bits more is a near-tie."""
+
+RECONSIDERED = 8
+"""So many explanations that were not taken are looked at again in the end."""
+
+TURNS = 6
+"""The most often that everything is learned again; it usually ends by itself after two or three."""
+
+NEAR = 10.0
+"""A grammar that takes up to so many bits more is a near-tie."""
+
+RECONSIDERED = 8
+"""So many explanations that were not taken are looked at again in the end."""
+
+TURNS = 6
+"""The most often that everything is learned again; it usually ends by itself after two or three."""
+
+TURNS = 6
+"""The most often that everything is learned again; it usually ends by itself after two or three."""
+
+
+@dataclass(frozen=True)
+class Induced:
+    """A grammar, the code it was chosen by, and the observations it does not derive."""
+
+    grammar: Grammar
+    code: Code
+    lost: tuple[Observation, ...]
+    bits: float
+    rivals: tuple[tuple[float, Grammar], ...] = ()
+    """Other grammars of nearly as few bits, with their bits."""
+
+
+def induce(seen: Observations) -> Induced:
+    """The grammar of fewest bits that was found.
+
+    Where learning ends depends on where it begins, so several beginnings are tried on the shortest
+    observations: nothing, and the words of some class being constituents by themselves; and
+    constituents may stand side by side if the rules suggest it.
+    """
+    short = seen.all[:SHORT]
+    code = Code(seen.symbols, seen.targets, _noise(seen.strays, seen.count))
+    found = [_induce(short, code, Grammar())]
+    wrong = sum(o.count for o in found[0].lost) / max(1, sum(o.count for o in short))
+    if wrong > 0:
+        # what no rule explains is counted among the wrong pairs, and they become cheaper
+        code = replace(code, noise=min(0.5, code.noise + wrong))
+        found = [_induce(short, code, found[0].grammar)]
+    tried: set[Rule] = set()
+    while True:
+        best = min(found, key=lambda induced: induced.bits)
+        alone = [rule for rule in _alone(short) if rule not in best.grammar and rule not in tried]
+        if not alone:
+            break
+        tried.add(alone[0])
+        found.append(_induce(short, code, Grammar([alone[0], *_bases(best.grammar)])))
+    if _suggests_juxtaposition(best.grammar):
+        found.append(_induce(short, code, Grammar(_bases(best.grammar)), juxtapose=True))
+        best = min(found, key=lambda induced: induced.bits)
+    rivals = {
+        induced.grammar.rules: (induced.bits - best.bits, induced.grammar)
+        for induced in found
+        if 0 <= induced.bits - best.bits < NEAR
+        and set(induced.grammar.rules) != set(best.grammar.rules)
+    }
+    if len(short) < len(seen.all):
+        best = _extend(seen.all, code, best.grammar)
+    return replace(best, rivals=tuple(rivals.values()))
+
+
+def _alone(observations: Iterable[Observation]) -> list[Rule]:
+    """For every class whose words are translated: the rule that makes it a constituent."""
+    places = {
+        o.form[ord(atom)]
+        for o in observations
+        for atoms in o.target
+        for atom in atoms
+        if ord(atom) < CONSTANTS
+    }
+    return [Rule((symbol,), (0,)) for symbol in sorted(places)]
+
+
+def _bases(grammar: Grammar) -> list[Rule]:
+    """The rules of a grammar that make single words constituents."""
+    return [rule for rule in grammar.rules if len(rule.left) == 1]
+
+
+def _noise(wrong: int, pairs: int) -> float:
+    """An estimate of the share of wrong pairs that is never 0 and never above a half."""
+    return min((wrong + 0.1) / (pairs + 1), 0.5)
+
+
+def _suggests_juxtaposition(grammar: Grammar) -> bool:
+    """Whether two left sides differ by a hole at one end: constituents that stand side by side."""
+    lefts = {rule.left for rule in grammar.rules}
+    return any(
+        (left[0] == HOLE and left[1:] in lefts) or (left[-1] == HOLE and left[:-1] in lefts)
+        for left in lefts
+        if len(left) > 1
+    )
+
+
+def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> Induced:
+    """Go over all observations once with a grammar that most of them fit."""
+    learner = Learner(observations, code, False)
+    learner.grammar = start
+    lost = learner.learn()
+    if learner.grammar is not start:
+        lost = learner.prune()
+    bits = code.rules(learner.grammar.rules) + learner.loss(lost, learner.grammar, ())
+    return Induced(learner.grammar, code, tuple(lost), bits)
+
+
+def _induce(
+    observations: Sequence[Observation], code: Code, start: Grammar, *, juxtapose: bool = False
+) -> Induced:
+    """Learn over and over, from where ``start`` stands, while the bits fall; then prune."""
+    learner = Learner(observations, code, juxtapose)
+    learner.grammar = start
+    best: tuple[float, Grammar] | None = None
+    for _ in range(TURNS):
+        learner.learn()
+        bits, useful = learner.review()
+        if best is not None and bits >= best[0] - 1e-9:
+            break
+        best = bits, learner.grammar
+        if useful == sorted(learner.grammar.rules, key=code.rule):
+            break
+        learner.grammar = Grammar(useful)
+    assert best is not None
+    learner.grammar = best[1]
+    lost = learner.prune()
+    lost = learner.reconsider(lost)
+    return Induced(learner.grammar, code, tuple(lost), learner.bits(lost))

@@ -1,0 +1,261 @@
+"""The transducer with a recursive aligner: the paper's translator under a grammar's alignments.
+
+Where a derivation yields a source position, the translator translates the word there; where a rule
+writes a constant, that is the word. Rules see classes only and constants are words of no class, so
+theorems 2 and 3 hold as with any invariant aligner.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from equitrans.batches import Batch
+from equitrans.decoding import Hypothesis
+from equitrans.grammar.derivations import Alignment, Tree
+from equitrans.grammar.learned import Learned
+from equitrans.grammar.parsing import parse
+from equitrans.grammar.rules import CONSTANTS, Form, constant_word
+from equitrans.marginals import Marginal, Moment
+from equitrans.models.base import Model
+from equitrans.models.recursive_aligner import RecursiveAligner
+from equitrans.models.table import TableTranslator
+from equitrans.models.translator import Translator
+from equitrans.symmetry import Symmetry
+from equitrans.vocabulary import EOS, N_SPECIAL, PAD
+
+
+class RecursiveTransducer(Model):
+    """``p(y | x) = (1 − ε) Σ_a p(a | ℓ(x)) Π_m p(y_m | x_{a_m}) + ε u(y)``.
+
+    ε is the share of wrong pairs and u writes each word of the vocabulary, or ends, with the same
+    probability: so a pair that no derivation explains has a likelihood too, and p(y | x) still
+    sums to one and obeys the theorems. A source without a derivation has u alone, and no
+    prediction.
+    """
+
+    noise: Float[Tensor, ""]
+
+    def __init__(
+        self,
+        symmetry: Symmetry,
+        translator: Translator | TableTranslator,
+        marginal: Marginal,
+        learned: Learned,
+    ) -> None:
+        super().__init__()
+        self.symmetry = symmetry
+        self.translator = translator
+        self.marginal = marginal
+        self.learned = learned
+        classes = tuple(symmetry.source_classes[words[0]] for words in symmetry.members[0])
+        self.aligner = RecursiveAligner(learned.grammar, classes)
+        self.register_buffer("noise", torch.tensor(learned.noise), persistent=False)
+
+    def form(self, source: Sequence[int]) -> Form:
+        """ℓ_Σ of a source's words, special symbols left out."""
+        classes = self.symmetry.source_classes
+        return tuple(classes[word] for word in source if word >= N_SPECIAL)
+
+    def derivations(self, source: Sequence[str]) -> tuple[Form, list[Alignment], Tree | None]:
+        """The form of a sentence, its alignments, and its likeliest derivation."""
+        form = self.form(self.symmetry.source.encode(source))
+        return form, self.aligner.alignments(form), self.aligner.tree(form)
+
+    @torch.no_grad()
+    def translate(self, source: Sequence[int]) -> tuple[int, ...] | None:
+        """The target that the likeliest alignment gives, by the classes' own pairing; None if
+        there is no derivation.
+        """
+        ranked = self.aligner.alignments(self.form(source))
+        return self.read_off(source, ranked[0].text) if ranked else None
+
+    def read_off(self, source: Sequence[int], text: str) -> tuple[int, ...]:
+        """The target of an alignment, by the classes' own pairing."""
+        (home, _), (_, members) = self.symmetry.homes, self.symmetry.members
+        out = []
+        for atom in text:
+            word = constant_word(atom)
+            if word is None:
+                c, place = home[source[ord(atom)]]
+                word = members[c][place]
+            out.append(word)
+        return tuple(out)
+
+    def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
+        length = (batch.target != PAD).sum(1)
+        unlike = -length * math.log(len(self.symmetry.target) - N_SPECIAL + 1)
+        out = unlike.to(self.noise.dtype)
+        for rows, joint in self._joint(batch):
+            likely = self.marginal(joint, moment=moment)
+            mixed = torch.logaddexp(
+                torch.log1p(-self.noise) + likely, torch.log(self.noise) + out[rows]
+            )
+            out = out.index_put((rows,), mixed)
+        return -out
+
+    def spoken(self, words: Int[Tensor, " x"]) -> Float[Tensor, "x y"]:
+        """Log p(y | x, y is a word): a target ends with its alignment, so no word says EOS."""
+        table = self.translator(words)
+        ends = torch.arange(table.shape[1], device=table.device) == EOS
+        return torch.log_softmax(table.masked_fill(ends, -math.inf), dim=1)
+
+    def _joint(self, batch: Batch) -> list[tuple[Int[Tensor, " r"], Float[Tensor, "r a"]]]:
+        """Of the rows of each form: log p(y, a | x) for every alignment a of the form."""
+        words, at = torch.unique(batch.source, return_inverse=True)
+        table = self.spoken(words)
+        found = []
+        for f, first in enumerate(batch.first.tolist()):
+            ranked = self.aligner.alignments(self.form(batch.source[first].tolist()))
+            rows = (batch.form == f).nonzero().squeeze(1)
+            if not ranked:
+                continue
+            target = batch.target[rows]
+            length = int((target[0] != PAD).sum()) - 1
+            columns = []
+            for a in ranked:
+                if len(a.text) != length:
+                    columns.append(table.new_full((len(rows),), -math.inf))
+                    continue
+                total = table.new_full((len(rows),), a.log_prob)
+                emits = [m for m, c in enumerate(a.text) if ord(c) < CONSTANTS]
+                if emits:
+                    # position n of the yield is column n + 1 of the source, after BOS
+                    places = torch.tensor([ord(a.text[m]) + 1 for m in emits], device=table.device)
+                    spoken = table[at[rows][:, places], target[:, emits]]
+                    total = total + spoken.sum(1)
+                fixed = [(m, constant_word(c)) for m, c in enumerate(a.text) if ord(c) >= CONSTANTS]
+                if fixed:
+                    expected = torch.tensor([word for _, word in fixed], device=table.device)
+                    same = (target[:, [m for m, _ in fixed]] == expected).all(1)
+                    total = total.masked_fill(~same, -math.inf)
+                columns.append(total)
+            found.append((rows, torch.stack(columns, dim=1)))
+        return found
+
+    @torch.no_grad()
+    def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
+        """The posterior p(a_m = n | x, y) of each row; even where nothing explains the row."""
+        b, m, n = len(batch.source), batch.target.shape[1], batch.source.shape[1]
+        real = (batch.source != PAD).to(self.noise.dtype)
+        prob = (real / real.sum(1, keepdim=True))[:, None].repeat(1, m, 1)
+        for rows, joint in self._joint(batch):
+            form = self.form(batch.source[rows[0]].tolist())
+            origins = [self.origins(form, a.text) for a in self.aligner.alignments(form)]
+            for row, scores in zip(rows.tolist(), joint, strict=True):
+                if bool((scores > -math.inf).any()):
+                    prob[row] = 0
+                    for share, places in zip(
+                        torch.softmax(scores, 0).tolist(), origins, strict=True
+                    ):
+                        if share > 0:
+                            for word, place in enumerate(places):
+                                prob[row, word, place + 1] += share
+        ends = (
+            torch.arange(n, device=prob.device)[None]
+            == (batch.source == EOS).long().argmax(1)[:, None]
+        )
+        last = batch.target == EOS
+        return torch.where(last[:, :, None], ends[:, None].to(prob.dtype).expand(b, m, n), prob)
+
+    def origins(self, form: Form, text: str) -> list[int]:
+        """The source position of every word of a yield; constants come from a word of their
+        rule.
+        """
+        if all(ord(c) < CONSTANTS for c in text):
+            return [ord(c) for c in text]
+        grammar = self.aligner.grammar
+        parsed = parse(grammar, form, tuple(text))
+        assert parsed.root is not None
+
+        def go(span: tuple[int, int], piece: str) -> list[int]:
+            _, r, spans, kids = parsed.yields[span][piece]
+            rule = grammar.rules[r]
+            below = {k: go(spans[k], kid) for k, kid in zip(rule.used, kids, strict=True)}
+            out: list[int] = []
+            for k in rule.right:
+                out += below[k] if k in below else [spans[k if k >= 0 else rule.anchor][0]]
+            return out
+
+        return go((0, len(form)), parsed.root)
+
+    @torch.no_grad()
+    def predict(
+        self, source: Int[Tensor, "b n"], *, width: int, max_length: int, n_best: int = 1
+    ) -> list[list[Hypothesis]]:
+        """The translations of the likeliest alignments; of a source without a derivation, one
+        hypothesis of no words and probability 0.
+        """
+        words = torch.unique(source)
+        rows = self.spoken(words)
+        best = dict(zip(words.tolist(), rows.argmax(1).tolist(), strict=True))
+        table = dict(zip(words.tolist(), rows.tolist(), strict=True))
+        return [
+            self._rank([w for w in row if w >= N_SPECIAL], best, table)[:n_best]
+            for row in source.tolist()
+        ]
+
+    def _rank(
+        self, source: list[int], best: dict[int, int], table: dict[int, list[float]]
+    ) -> list[Hypothesis]:
+        """All targets of a source that some alignment gives, by log p(y | x)."""
+        ranked = self.aligner.alignments(self.form(source))
+        if not ranked:
+            return [Hypothesis((), -math.inf, finished=False)]
+        targets = dict.fromkeys(
+            tuple(
+                best[source[ord(c)]] if ord(c) < CONSTANTS else ord(c) - CONSTANTS for c in a.text
+            )
+            for a in ranked
+        )
+        clear = math.log1p(-float(self.noise))
+        found = []
+        for target in targets:
+            scores = [
+                a.log_prob + sum(_spoken(source, table, c, y) for c, y in zip(a.text, target))  # noqa: B905
+                for a in ranked
+                if len(a.text) == len(target)
+            ]
+            joint = torch.tensor(scores, dtype=torch.float64)
+            found.append(Hypothesis(target, clear + float(self.marginal(joint))))
+        return sorted(found, key=lambda h: -h.log_prob)
+
+    @torch.no_grad()
+    def correct(self, batch: Batch) -> Bool[Tensor, " b"]:
+        best = self.predict(batch.source, width=1, max_length=batch.target.shape[1])
+        right = [
+            h[0].finished and (*h[0].words, EOS) == tuple(w for w in row if w != PAD)
+            for h, row in zip(best, batch.target.tolist(), strict=True)
+        ]
+        return torch.tensor(right, dtype=torch.bool, device=batch.source.device)
+
+    def fit_translator(self) -> None:
+        """Teach the translator the words of the classes.
+
+        Given the alignments, the likelihood is a product of p(y_m | x_n) over class words; by
+        equivariance one word of a class is trained with all of them.
+        """
+        if not self.symmetry.classes:
+            return
+        sources = torch.tensor([words[0] for words in self.symmetry.members[0]])
+        targets = torch.tensor([words[0] for words in self.symmetry.members[1]])
+        optimizer = torch.optim.LBFGS(
+            self.translator.parameters(), max_iter=100, line_search_fn="strong_wolfe"
+        )
+
+        def loss() -> Tensor:
+            optimizer.zero_grad()
+            value = -self.spoken(sources).gather(1, targets[:, None]).sum()
+            value.backward()
+            return value
+
+        optimizer.step(loss)
+
+
+def _spoken(source: list[int], table: dict[int, list[float]], atom: str, word: int) -> float:
+    """Log p(y_m | a_m)."""
+    if ord(atom) < CONSTANTS:
+        return table[source[ord(atom)]][word]
+    return 0.0 if ord(atom) - CONSTANTS == word else -math.inf
