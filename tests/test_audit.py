@@ -86,8 +86,8 @@ def test_a_large_group_is_represented_by_its_generators():
         found = audited(small(big), big)
     finally:
         room.EVERY = before
-    assert found.only_generators
-    assert found.elements == len(big.group.generators)
+    assert found.sampled
+    assert 10 < found.elements < 20
     assert found.passed
 
 

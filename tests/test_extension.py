@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equitrans.errors import SymmetryError, VocabularyError
+from equitrans.errors import SymmetryError
 from equitrans.evaluation import losses
 from equitrans.extension import extend
 from equitrans.models.transducer import TransducerConfig
@@ -127,5 +127,5 @@ def test_what_cannot_be_added_is_refused(name, words, message):
 
 
 def test_two_new_words_need_two_translations():
-    with pytest.raises(VocabularyError, match="stands twice"):
+    with pytest.raises(SymmetryError, match="each needs its own"):
         extend(trained_like("verbs"), "verbs", {"blick": "BLICK", "dax": "BLICK"})

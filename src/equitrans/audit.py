@@ -4,19 +4,20 @@ Nothing is shared between pairs here, and every sentence is decoded by itself, s
 is not equivariant has nowhere to hide.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from equitrans.errors import DataError
 from equitrans.evaluation import decode, losses
-from equitrans.groups import Group, Permutation
+from equitrans.groups import Group, Permutation, compose, identity
 from equitrans.models.base import Model
 from equitrans.pairs import Pair
 from equitrans.symmetry import Symmetry
 
 EVERY = 1000
-"""Groups of more elements are represented by their generators: what holds for these on all pairs
-holds for every element, since each is made of them."""
+"""Groups of more elements are represented by the powers of their generators, which take every word
+to every other of its class."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class Audit:
     pairs: int
     elements: int
     """Group elements that were tried."""
-    only_generators: bool
+    sampled: bool
+    """Whether these are not all of the group, but the powers of its generators."""
     tolerance: float
     max_deviation: float
     mean_deviation: float
@@ -79,10 +81,12 @@ def audit(
     if not pairs:
         raise DataError("there is nothing to audit: no pairs")
     group = symmetry.group
-    only_generators = group.order > EVERY
-    elements = group.generators if only_generators else group.elements
+    sampled = group.order > EVERY
+    elements = _powers(group) if sampled else group.elements
     distinct = list(dict.fromkeys(pairs))
     images = {pair: [_moved(symmetry, g, pair) for g in elements] for pair in distinct}
+    if all(image == pair for pair, moved in images.items() for image in moved):
+        raise DataError("there is nothing to audit: the group moves no word of the pairs")
     loss = _losses(model, [*distinct, *(i for moved in images.values() for i in moved)])
     deviations = [
         Deviation(pair, image, _distance(loss[pair], loss[image]))
@@ -95,7 +99,7 @@ def audit(
         group=group,
         pairs=len(distinct),
         elements=len(elements),
-        only_generators=only_generators,
+        sampled=sampled,
         tolerance=tolerance,
         max_deviation=worst.deviation,
         mean_deviation=sum(d.deviation for d in deviations) / len(deviations),
@@ -103,6 +107,17 @@ def audit(
         mismatches=mismatches,
         ties=ties,
     )
+
+
+def _powers(group: Group) -> tuple[Permutation, ...]:
+    """The generators, each as often as it takes to come back to where it began."""
+    found = dict.fromkeys([identity(group.degree)])
+    for g in group.generators:
+        power = g
+        while power not in found:
+            found[power] = None
+            power = compose(g, power)
+    return tuple(found)
 
 
 def _moved(symmetry: Symmetry, g: Permutation, pair: Pair) -> Pair:
@@ -115,7 +130,10 @@ def _moved(symmetry: Symmetry, g: Permutation, pair: Pair) -> Pair:
 
 
 def _distance(a: float, b: float) -> float:
-    return 0.0 if a == b else abs(a - b) / max(1.0, abs(a))
+    if a == b:
+        return 0.0
+    distance = abs(a - b) / max(1.0, min(abs(a), abs(b)))
+    return math.inf if math.isnan(distance) else distance
 
 
 def _losses(model: Model, pairs: Sequence[Pair]) -> dict[Pair, float]:

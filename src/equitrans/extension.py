@@ -41,6 +41,12 @@ class Extension:
 @torch.no_grad()
 def extend(trained: Trained, name: str, words: Mapping[str, str]) -> Extension:
     """Add words, each with its translation, to the class of that name."""
+    if trained.characters:
+        for word in (*words, *words.values()):
+            if len(word) != 1:
+                raise SymmetryError(
+                    f"{word!r} is not a single character, as this model's words are"
+                )
     before = trained.symmetry
     symmetry = _extended(before, name, words)
     config = replace(trained.config, translator="table", group="symmetric")
@@ -83,6 +89,8 @@ def _extended(symmetry: Symmetry, name: str, words: Mapping[str, str]) -> Symmet
         raise SymmetryError(f"the model has no class {name!r}{nearest(name, names)}")
     if not words:
         raise SymmetryError(f"there are no words to add to class {name!r}")
+    if len(set(words.values())) < len(words):
+        raise SymmetryError("two of the new words have the same translation; each needs its own")
     for side, vocabulary, added in (
         ("source", symmetry.source, list(words)),
         ("target", symmetry.target, list(words.values())),

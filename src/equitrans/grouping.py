@@ -36,10 +36,13 @@ class Tally:
 
     confirmed: int = 0
     contradicted: int = 0
+    firmly: int = 0
+    """Contradictions with so many pairs on both sides that wrong ones do not explain them."""
 
     def spoiled(self, tolerance: float) -> bool:
         """Whether more speaks against it than noise would explain."""
-        return self.contradicted > tolerance * (self.confirmed + self.contradicted)
+        total = self.confirmed + self.contradicted
+        return self.firmly > 0 or self.contradicted > tolerance * total
 
 
 @dataclass(frozen=True)
@@ -58,14 +61,16 @@ def group_words(pairs: Sequence[Pair], lexicon: Lexicon, *, tolerance: float) ->
     sound = [pair for pair in pairs if is_sound(pair, lexicon.target, lexicon)]
     group = {word: i for i, word in enumerate(lexicon.target)}
     table = table_of(sound, group, lexicon)
+    # where wrong pairs are known to be, two of them may happen to agree
+    several = 2 if len(sound) == len(pairs) else 3
     refused: set[Edge] = set()
     while True:
-        tallies = _compare(table)
+        tallies = _compare(table, several)
         merged = _choose(tallies, refused, tolerance)
         if not merged:
             break
         joined = _merge(table, merged)
-        if bad := _contradictory(joined, merged, tolerance):
+        if bad := _contradictory(joined, merged, several, tolerance):
             refused |= bad
             merged = {b: a for b, a in merged.items() if (a, b) not in bad}
             joined = _merge(table, merged)
@@ -119,9 +124,10 @@ def table_of(pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon) 
     return table
 
 
-def _compare(table: Table) -> dict[Edge, Tally]:
+def _compare(table: Table, several: int = 2) -> dict[Edge, Tally]:
     """What exchanging two groups does to the pairs, for all groups with something to compare."""
-    best = {source: targets.most_common(1)[0][0] for source, targets in table.items()}
+    chosen = {source: targets.most_common(1)[0] for source, targets in table.items()}
+    best = {source: target for source, (target, _) in chosen.items()}
     tallies: defaultdict[Edge, Tally] = defaultdict(Tally)
     # sentences with both groups: the exchanged one is looked up among those that went before
     before: set[Abstract] = set()
@@ -132,17 +138,21 @@ def _compare(table: Table) -> dict[Edge, Tally]:
                 same = best[other] == _exchanged(target, swap)
                 tallies[a, b].confirmed += same
                 tallies[a, b].contradicted += not same
+                tallies[a, b].firmly += (
+                    not same and min(chosen[source][1], chosen[other][1]) >= several
+                )
         before.add(source)
     # sentences with one of them: they meet in the context that is left without it
-    contexts: defaultdict[Abstract, dict[int, Abstract]] = defaultdict(dict)
-    for source, target in best.items():
+    contexts: defaultdict[Abstract, dict[int, tuple[Abstract, int]]] = defaultdict(dict)
+    for source, (target, count) in chosen.items():
         for g in groups_in(source):
             blank = {g: BLANK}
-            contexts[_exchanged(source, blank)][g] = _exchanged(target, blank)
+            contexts[_exchanged(source, blank)][g] = _exchanged(target, blank), count
     for context, targets in contexts.items():
         for a, b in _neighbours(sorted(targets)):
-            if targets[a] != targets[b]:
+            if targets[a][0] != targets[b][0]:
                 tallies[a, b].contradicted += 1
+                tallies[a, b].firmly += min(targets[a][1], targets[b][1]) >= several
             elif context != ALONE:
                 tallies[a, b].confirmed += 1
     return tallies
@@ -168,7 +178,9 @@ def _choose(tallies: Mapping[Edge, Tally], refused: set[Edge], tolerance: float)
     taken = _torn(accepted, best, tallies, tolerance)
     merged: dict[int, int] = {}
     for (a, b), confirmed in sorted(accepted.items(), key=lambda item: (-item[1], item[0])):
-        if a not in taken and b not in taken and 2 * confirmed >= max(best[a], best[b]):
+        # where something speaks against it, it must be the best that either could do
+        least = max(best[a], best[b]) / (1 if tallies[a, b].contradicted else 2)
+        if a not in taken and b not in taken and confirmed >= least:
             merged[b] = a
             taken |= {a, b}
     return merged
@@ -211,14 +223,18 @@ def _merge(table: Table, merged: Mapping[int, int]) -> Table:
     return joined
 
 
-def _contradictory(joined: Table, merged: Mapping[int, int], tolerance: float) -> set[Edge]:
+def _contradictory(
+    joined: Table, merged: Mapping[int, int], several: int, tolerance: float
+) -> set[Edge]:
     """Merged groups that contradict one another now that they are written alike."""
     tallies: defaultdict[int, Tally] = defaultdict(Tally)
     for source, targets in joined.items():
         majority = max(targets.values())
+        second = sorted(targets.values())[-2] if len(targets) > 1 else 0
         for g in groups_in(source):
             tallies[g].confirmed += majority - 1
             tallies[g].contradicted += targets.total() - majority
+            tallies[g].firmly += second >= several and 4 * second > majority
     return {(a, b) for b, a in merged.items() if tallies[a].spoiled(tolerance)}
 
 
@@ -268,7 +284,7 @@ def _reason(
     if len(fits) > 1:
         return f"fits {' and '.join(map(repr, fits[:3]))}, which do not belong together"
     if fits:
-        return f"fits {fits[0]!r}, but within sentences the two contradict one another"
+        return f"fits {fits[0]!r}, but together their pairs contradict one another"
     if not near:
         return "no other word stands where it stands"
     other, tally = max(near.items(), key=lambda item: (item[1].confirmed, -item[1].contradicted))

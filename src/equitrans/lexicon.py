@@ -58,20 +58,27 @@ def find_lexicon(pairs: Sequence[Pair], *, tolerance: float = 0.2) -> Lexicon:
             found[word] = best
     for word, place in open_sources.items():
         if word not in found and word not in missing:
-            always = [
-                t
-                for t, n in together[word].items()
-                if n >= (1 - tolerance) * len(place) and len(open_targets[t]) < 0.5 * len(pairs)
-            ]
-            missing[word] = (
-                f"{_list(always)} comes with it, but with other words too"
-                if always
-                else "no target word comes and goes with it"
-            )
+            missing[word] = _why(together[word], len(place), open_targets, len(pairs), tolerance)
     return Lexicon(
         {word: found[word] for word in sources if word in found},
         {word: missing[word] for word in sources if word in missing},
     )
+
+
+def _why(together: Counter[str], pairs: int, targets: Places, total: int, tolerance: float) -> str:
+    """Why a word that stands in some of the pairs has no translation."""
+    own = [t for t, n in together.items() if n == len(targets[t]) and n > 1]
+    if len(own) > 1:
+        return f"has several translations: {_list(own)}"
+    # a word that is nearly everywhere comes with all others
+    always = [
+        t
+        for t, n in together.items()
+        if n >= (1 - tolerance) * pairs and len(targets[t]) < (1 - tolerance) * total
+    ]
+    if always:
+        return f"{_list(always)} comes with it, but with other words too"
+    return "no target word comes and goes with it"
 
 
 def _places(sentences: Iterable[tuple[str, ...]]) -> Places:

@@ -59,6 +59,13 @@ def family(pair: Pair, symmetry: Symmetry, alignment: Sequence[int] | None = Non
             f"{join_words(pair.source)!r} has a family of {size} pairs; {LARGEST} can be handled"
         )
     origin = _origins(pair, symmetry, places) if alignment is None else alignment
+    for word, n in zip(pair.target, origin, strict=True):
+        c = next((c for c in symmetry.classes if word in c.target), None)
+        if c is not None and (n < 0 or pair.source[n] not in c.source):
+            raise DataError(
+                f"{join_words(pair.target)!r}: {word!r} does not come from a word of its class, "
+                "so nothing tells what becomes of it"
+            )
     shifts = [range(len(home[pair.source[n]][0].source)) for n in places]
     out = []
     for chosen in product(*shifts):

@@ -159,11 +159,17 @@ class Trained:
     ) -> Orbits:
         """The family of a sentence and its orbits; without a target, with the predicted one."""
         source = self.words(sentence)
-        words = self.predict([source])[0].words if target is None else self.words(target)
+        words = self.predict([source])[0].words if target is None else self._target(target)
         pair, alignment = Pair(source, words), None
         if not is_plain(pair, self.symmetry):
             alignment = [n - 1 for n in self.align(pair).best[:-1]]
         return orbits(self.model, pair, self.symmetry, alignment)
+
+    def _target(self, sentence: str | Sequence[str]) -> Words:
+        """A target as words; it may have none."""
+        if isinstance(sentence, str):
+            return split_words(sentence, characters=self.characters)
+        return tuple(sentence)
 
     def save(self, directory: Path | str) -> None:
         """Write ``config.json``, ``vocabulary.json`` and the weights into a directory."""

@@ -11,7 +11,7 @@ from equitrans.cli.evaluate import add_pairs, find_pairs
 from equitrans.data import DataConfig, load_classes
 from equitrans.errors import DataError
 from equitrans.evaluation import unknown_targets
-from equitrans.pairs import join_words
+from equitrans.trained import Trained
 
 ABOUT = """\
 Measure how equivariant a trained model is, over all group elements and all pairs given.
@@ -46,6 +46,8 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="everything as one JSON object")
     add_decoding(parser)
     asked = parser.parse(arguments)
+    if not asked.tolerance > 0:
+        parser.error(f"--tolerance is {asked.tolerance}; it must be above 0")
     trained = load(asked)
     pairs = find_pairs(asked, trained)
     for word in unknown_targets(pairs, trained.symmetry):
@@ -63,13 +65,13 @@ def run(arguments: Sequence[str]) -> int:
         content["group"] = repr(found.group)
         print(json.dumps(content, ensure_ascii=False))
     else:
-        _print(found)
+        _print(found, trained)
     return 0 if found.passed else 1
 
 
-def _print(found: Audit) -> None:
+def _print(found: Audit, trained: Trained) -> None:
     console = Console()
-    what = "generators" if found.only_generators else "elements"
+    what = "powers of generators" if found.sampled else "elements"
     console.print(
         f"{'equivariant' if found.passed else 'NOT equivariant'} within {found.tolerance:g}: "
         f"{found.pairs} pairs under {found.elements} {what} of {found.group!r}"
@@ -80,14 +82,14 @@ def _print(found: Audit) -> None:
     )
     if found.max_deviation > 0:
         console.print(
-            f"worst: {join_words(found.worst.pair.source)!r}, against "
-            f"{join_words(found.worst.image.source)!r}"
+            f"worst: {trained.text(found.worst.pair.source)!r}, against "
+            f"{trained.text(found.worst.image.source)!r}"
         )
     console.print(
         f"predictions that do not commute: {len(found.mismatches)}, and {found.ties} ties"
     )
     for m in found.mismatches[:SHOWN]:
         console.print(
-            f"  {join_words(m.moved)!r} gives {join_words(m.predicted)}\n"
-            f"    but by {join_words(m.source)!r} it should give {join_words(m.expected)}"
+            f"  {trained.text(m.moved)!r} gives {trained.text(m.predicted)}\n"
+            f"    but by {trained.text(m.source)!r} it should give {trained.text(m.expected)}"
         )

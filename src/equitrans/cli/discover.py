@@ -54,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
     if asked.json:
         print(json.dumps(_content(found), ensure_ascii=False))
     else:
-        _print(found)
+        _print(found, characters=asked.characters)
     return 0 if found.classes else 1
 
 
@@ -76,8 +76,13 @@ def _content(found: Discovery) -> dict[str, Any]:
     }
 
 
-def _print(found: Discovery) -> None:
+def _print(found: Discovery, *, characters: bool) -> None:
     console = Console()
+
+    def show(pair: Pair) -> str:
+        source, target = (join_words(side, characters=characters) for side in pair)
+        return f"{source} → {target}"
+
     for c, evidence in zip(found.classes, found.evidence, strict=True):
         table = Table("source", "target", "", title=c.name, title_justify="left", box=None)
         for source, target in zip(c.source, c.target, strict=True):
@@ -85,7 +90,7 @@ def _print(found: Discovery) -> None:
         console.print(table)
         console.print(
             f"  {evidence.confirmed} pairs confirm it, {evidence.contradicted} contradict it; "
-            f"for example {_pair(evidence.example[0])}, and {_pair(evidence.example[1])}\n"
+            f"for example {show(evidence.example[0])}, and {show(evidence.example[1])}\n"
         )
     if not found.classes:
         console.print("no classes were found")
@@ -100,8 +105,4 @@ def _print(found: Discovery) -> None:
     if found.misfits:
         console.print(f"{len(found.misfits)} pairs do not fit the classes, wrong or irregular:")
         for pair in found.misfits[:SHOWN]:
-            console.print(f"  {_pair(pair)}")
-
-
-def _pair(pair: Pair) -> str:
-    return f"{join_words(pair.source)} → {join_words(pair.target)}"
+            console.print(f"  {show(pair)}")

@@ -12,8 +12,8 @@ from equitrans.cli.arguments import Parser, add_decoding, load
 from equitrans.cli.console import Console
 from equitrans.errors import ConfigError
 from equitrans.orbits import Orbits
-from equitrans.pairs import join_words
 from equitrans.runs import Run
+from equitrans.trained import Trained
 
 ABOUT = """\
 The family of a sentence: all pairs of its form. Under the group it falls into theoretical orbits;
@@ -45,11 +45,11 @@ def run(arguments: Sequence[str]) -> int:
         if asked.json:
             print(json.dumps(asdict(found), ensure_ascii=False))
         else:
-            _print(found)
+            _print(found, trained)
     return 0
 
 
-def _print(found: Orbits) -> None:
+def _print(found: Orbits, trained: Trained) -> None:
     console = Console()
     table = Table("source", "target", "−log p", "theoretical", "observed", box=None)
     number = [
@@ -58,8 +58,8 @@ def _print(found: Orbits) -> None:
     ]
     for i, (pair, loss) in enumerate(zip(found.family, found.losses, strict=True)):
         table.add_row(
-            join_words(pair.source),
-            join_words(pair.target),
+            trained.text(pair.source),
+            trained.text(pair.target),
             f"{loss:.6g}",
             *(str(of[i]) for of in number),
         )
