@@ -21,7 +21,8 @@ FLOORS = [
     {"training", "evaluation", "recursion"},
     {"audit", "orbits"},
     {"config", "trained"},
-    {"extension", "runs", "plots"},
+    {"extension", "fitting", "plots"},
+    {"runs"},
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

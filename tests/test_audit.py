@@ -1,13 +1,16 @@
 """The audit passes what is equivariant, and nothing else."""
 
+import math
 from dataclasses import replace
 
 import pytest
 import torch
 
-from equitrans.audit import audit
+from equitrans.audit import _distance, audit
 from equitrans.errors import DataError, SymmetryError
 from equitrans.models.transducer import TransducerConfig
+from equitrans.pairs import Pair
+from equitrans.symmetry import LexicalClass, Symmetry
 from equitrans.trained import Trained
 from worlds import SYMMETRIES, TURNS, VERBS, random_pairs, small, symmetry
 
@@ -87,8 +90,49 @@ def test_a_large_group_is_represented_by_its_generators():
     finally:
         room.EVERY = before
     assert found.sampled
-    assert 10 < found.elements < 20
+    assert found.elements == 9  # the powers of a swap and a shift of 3, of 4, and of a swap
     assert found.passed
+
+
+def test_a_large_group_reaches_every_word_of_a_class(monkeypatch):
+    # a model that treats one word apart must fail, though no generator takes the pair there
+    words = tuple(f"w{i}" for i in range(7))
+    verbs = LexicalClass("verbs", words, tuple(w.upper() for w in words))
+    s = Symmetry.of([verbs], [], "symmetric")
+    model = small(Symmetry(s.source, s.target), translator="table")
+    torch.nn.init.zeros_(model.translator.logits)
+    odd = s.source.index["w5"], s.target.index["W5"]
+    model.translator.logits.data[model.translator.shared[odd]] = 1.0
+    pair = [Pair(("w0",), ("W0",))]
+    assert s.group.order > 1000
+    assert not audit(model, pair, s, max_length=3).passed
+
+
+def test_predictions_that_do_not_commute_fail_even_where_the_pairs_given_agree():
+    s = SYMMETRIES["verbs"]
+    model = small(symmetry(), translator="table")
+    torch.nn.init.zeros_(model.translator.logits)
+    table = model.translator
+    # of the pair's own words nothing differs, but after `jump` another word is the best
+    table.logits.data[table.shared[s.source.index["jump"], s.target.index["go"]]] = 2.0
+    table.logits.data[table.shared[s.source.index["walk"], s.target.index["stop"]]] = 2.0
+    found = audit(model, [Pair(("walk",), ("LOOK",))], s, tolerance=10.0, max_length=4)
+    assert found.max_deviation <= 10.0
+    assert found.passed == (not found.mismatches)
+    loose = audit(model, [Pair(("walk",), ("LOOK",))], s, tolerance=1e-3, max_length=4)
+    assert loose.mismatches
+    assert not loose.passed
+
+
+def test_an_infinite_deviation_is_one_whichever_side_it_is_on():
+    assert _distance(math.inf, 1.0) == _distance(1.0, math.inf) == math.inf
+    assert _distance(math.inf, math.inf) == 0.0
+
+
+def test_what_moves_nothing_shows_nothing():
+    with pytest.raises(DataError, match="moves no word"):
+        audit(small(SYMMETRIES["verbs"]), [Pair(("twice",), ("go",))], SYMMETRIES["verbs"],
+              max_length=3)  # fmt: skip
 
 
 def test_there_must_be_pairs_and_classes():

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from equitrans.cli.main import COMMANDS, main
+from equitrans.fitting import fit
 from equitrans.pairs import Pair, format_tsv, read_pairs
-from equitrans.runs import fit
 from equitrans.scan import VERBS, load_split
 from equitrans.symmetry import format_classes, read_classes
 from equitrans.training import TrainingConfig

@@ -6,10 +6,10 @@ import pytest
 
 from equitrans.discovery import discover
 from equitrans.errors import DataError
+from equitrans.fitting import fit
 from equitrans.grouping import _compare, table_of
 from equitrans.lexicon import Lexicon, find_lexicon
 from equitrans.pairs import Pair, as_pairs
-from equitrans.runs import fit
 from equitrans.scan import DIRECTIONS, VERBS, everything, load_split
 from equitrans.training import TrainingConfig
 
@@ -85,6 +85,44 @@ def test_words_that_behave_differently_are_kept_apart():
     discovery = discover(pairs)
     assert found(discovery) == {frozenset({("walk", "WALK"), ("look", "LOOK")})}
     assert "contradict" in discovery.left_out["stop"]
+
+
+@pytest.mark.parametrize("size", [2, 5, 8])
+@pytest.mark.parametrize("frames", [1, 4, 8])
+def test_two_kinds_of_words_are_kept_apart_by_a_single_context(size, frames):
+    pairs = []
+    for kind in "vn":
+        for word in (f"{kind}{i}" for i in range(size)):
+            pairs += [(f"f{i} {word}", " ".join([word.upper()] * (i + 1))) for i in range(frames)]
+            target = "{} Q" if kind == "v" else "Q {0} {0}"
+            pairs.append((f"{word} z", target.format(word.upper())))
+    discovery = discover(as_pairs(pairs))
+    assert {frozenset(w[0] for w in c.source) for c in discovery.classes} == {
+        frozenset("v"),
+        frozenset("n"),
+    }
+    assert not discovery.misfits
+
+
+def test_a_word_between_two_kinds_is_left_out():
+    # dax fits both, by one context each, and the two contradict one another
+    pairs = as_pairs(
+        [("a x", "A"), ("b x", "B"), ("a y", "A A"), ("b y", "B B"), ("a w", "A Q"), ("b w", "B Q"),
+         ("c x", "C C C"), ("d x", "D D D"), ("c z", "C C"), ("d z", "D D"), ("c w", "Q C"),
+         ("d w", "Q D"), ("dax y", "DAX DAX"), ("dax z", "DAX DAX")]
+    )  # fmt: skip
+    discovery = discover(pairs)
+    assert all("dax" not in c.source for c in discovery.classes)
+    assert "do not belong together" in discovery.left_out["dax"]
+
+
+def test_pairs_that_contradict_are_counted_one_by_one():
+    pairs = [(f"{w} twice", f"{w.upper()} {w.upper()}") for w in "abcdefghijkl"]
+    pairs += [(f"{w} once", w.upper()) for w in "abcdefghijkl"]
+    wrong = [("m twice", "M"), ("n twice", "N"), ("m once", "M"), ("n once", "N")]
+    (evidence,) = discover(as_pairs([*pairs, *wrong[:1], wrong[2]]), tolerance=0.6).evidence
+    assert evidence.contradicted == 1
+    assert evidence.confirmed == 25
 
 
 def corrupted(pairs, share, seed):

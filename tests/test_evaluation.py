@@ -5,8 +5,8 @@ import torch
 
 from equitrans.errors import DataError, VocabularyError
 from equitrans.evaluation import Report, Tally, evaluate, predict
+from equitrans.fitting import fit
 from equitrans.pairs import Pair
-from equitrans.runs import fit
 from equitrans.symmetry import LexicalClass
 from equitrans.trained import Trained
 from equitrans.training import TrainingConfig

@@ -1,5 +1,7 @@
 """Words added after training are exactly as likely as their classmates."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -8,9 +10,9 @@ from hypothesis import strategies as st
 from equitrans.errors import SymmetryError
 from equitrans.evaluation import losses
 from equitrans.extension import extend
+from equitrans.fitting import fit
 from equitrans.models.transducer import TransducerConfig
 from equitrans.pairs import Pair
-from equitrans.runs import fit
 from equitrans.symmetry import LexicalClass, Symmetry
 from equitrans.trained import Trained
 from equitrans.training import TrainingConfig
@@ -68,6 +70,41 @@ def test_what_an_extension_changes_is_no_more_than_it_says(name):
     assert_close(kept + after[:, before.shape[1] :].sum(1), torch.ones(len(kept)))
     assert float(-kept.log().min()) <= found.diluted + 1e-12
     assert float((old / kept[:, None] - before).abs().max()) <= found.symmetrised + 1e-12
+
+
+def test_the_figures_of_an_extension_are_those_of_its_tables():
+    trained = trained_like("verbs")
+    found = extend(trained, "verbs", {"blick": "BLICK"})
+    s = trained.symmetry
+    rows = [s.source.index[w] for w in VERBS.source]
+    columns = [s.target.index[w] for w in VERBS.target]
+    block = trained.model.translator(torch.tensor(rows)).detach()[:, columns].exp()
+    others = block.masked_fill(torch.eye(4, dtype=torch.bool), 0)
+    assert found.in_class == pytest.approx(float(others.max()), rel=1e-9)
+    mean = others.sum(1, keepdim=True).expand(4, 4) / 3
+    moved = (others - mean).masked_fill(torch.eye(4, dtype=torch.bool), 0).abs().max()
+    assert found.symmetrised == pytest.approx(float(moved), rel=1e-9)
+    every = torch.arange(len(s.source))
+    new = found.trained.model.translator(every).detach().exp()[:, len(s.target)]
+    assert found.diluted == pytest.approx(float((1 / (1 - new)).log().max()), rel=1e-9)
+
+
+def test_a_class_of_one_word_gives_its_classmates_the_least():
+    one = LexicalClass("one", ("a",), ("A",))
+    s = Symmetry.of([one], [(("b",), ("B",))])
+    trained = Trained.new(TransducerConfig(k=3, d=3, embedding=4, hidden=4), s, max_length=4)
+    extended = extend(trained, "one", {"x": "X"}).trained
+    table = extended.model.translator(torch.arange(len(extended.symmetry.source))).detach()
+    a, own, other = (extended.symmetry.source.index["a"], *extended.symmetry.target.encode("AX"))
+    assert table[a, other] <= table[a, 2:].min() + 1e-9
+    assert table[a, own] > table[a, other]
+
+
+def test_words_of_a_model_of_characters_are_characters():
+    trained = trained_like("verbs")
+    spelled = replace(trained, characters=True)
+    with pytest.raises(SymmetryError, match="not a single character"):
+        extend(spelled, "verbs", {"blick": "BLICK"})
 
 
 def test_alignments_are_not_touched():

@@ -80,6 +80,15 @@ def test_observed_orbits_allow_for_rounding_and_no_more():
     assert observed_orbits([1.0, 1.1], rtol=0.2) == ((0, 1),)
 
 
+def test_orbits_do_not_run_together_link_by_link():
+    assert observed_orbits([1.0, 1.4, 1.8], rtol=0.0, atol=0.5) == ((0, 1), (2,))
+
+
+def test_a_target_word_from_nowhere_is_refused():
+    with pytest.raises(DataError, match="'LOOK' does not come from a word of its class"):
+        family(Pair(("walk", "after", "run"), ("LOOK", "WALK")), SYMMETRIES["verbs"])
+
+
 def test_losses_are_those_of_the_pairs_in_their_order():
     s = SYMMETRIES["verbs × turns"]
     model, pairs = small(s), family(PAIR, s)

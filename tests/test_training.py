@@ -10,10 +10,10 @@ import torch
 from equitrans.batches import Rows
 from equitrans.errors import ConfigError, RunError
 from equitrans.evaluation import stuck_classes
+from equitrans.fitting import fit
 from equitrans.models.base import greedy_accuracy, mean_loss
 from equitrans.models.transducer import TransducerConfig
 from equitrans.pairs import Pair
-from equitrans.runs import fit
 from equitrans.scan import CLASSES, everything
 from equitrans.symmetry import LexicalClass
 from equitrans.training import TrainingConfig, TrainState, epochs_to_train, train

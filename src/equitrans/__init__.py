@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     )
     from equitrans.evaluation import Alignment, Prediction, Report
     from equitrans.extension import Extension, extend
+    from equitrans.fitting import fit
     from equitrans.groups import Action, Group, Permutation
     from equitrans.models.transducer import Transducer, TransducerConfig
     from equitrans.orbits import Orbits
     from equitrans.pairs import Pair, Split, read_pairs
-    from equitrans.runs import Run, fit
+    from equitrans.runs import Run
     from equitrans.scan import DIRECTIONS, VERBS, load_split
     from equitrans.symmetry import LexicalClass, Symmetry, read_classes
     from equitrans.trained import Trained
@@ -96,11 +97,12 @@ _ROOMS = {
     "VocabularyError",
     "equitrans.evaluation": "Alignment Prediction Report",
     "equitrans.extension": "Extension extend",
+    "equitrans.fitting": "fit",
     "equitrans.groups": "Action Group Permutation",
     "equitrans.models.transducer": "Transducer TransducerConfig",
     "equitrans.orbits": "Orbits",
     "equitrans.pairs": "Pair Split read_pairs",
-    "equitrans.runs": "Run fit",
+    "equitrans.runs": "Run",
     "equitrans.scan": "DIRECTIONS VERBS load_split",
     "equitrans.symmetry": "LexicalClass Symmetry read_classes",
     "equitrans.trained": "Trained",

@@ -12,10 +12,10 @@ state.safetensors all that is needed to go on
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -25,16 +25,13 @@ from torch import Tensor
 from equitrans.batches import Rows
 from equitrans.config import RunConfig
 from equitrans.data import Data, DataConfig, load_data
-from equitrans.discovery import discover
 from equitrans.errors import ConfigError, DataError, RunError
 from equitrans.files import write_atomically
+from equitrans.fitting import learn_rules, longest_prediction
 from equitrans.models.base import mean_loss
-from equitrans.models.transducer import TransducerConfig
 from equitrans.orbits import family, orbits
-from equitrans.pairs import Pair, as_pairs, hold_out, split_words
-from equitrans.recursion import learn
-from equitrans.settings import check_seed
-from equitrans.symmetry import LexicalClass, Symmetry
+from equitrans.pairs import Pair, split_words
+from equitrans.symmetry import Symmetry
 from equitrans.trained import WEIGHTS, Trained, from_dict, read_json, refuse_used
 from equitrans.training import Epoch, TrainingConfig, TrainState, ended, train
 
@@ -175,7 +172,7 @@ class Run:
         """
         started = time.monotonic()
         pairs = data.train + data.valid
-        trained = _recursive(self.trained, pairs, seed=self.config.seed)
+        trained = learn_rules(self.trained, pairs, seed=self.config.seed)
         self._trim_log(LOG, 0)
         epoch = Epoch(
             number=1,
@@ -302,55 +299,3 @@ def _counters(file: Any, path: Path) -> dict[str, Any]:
         return {name: counters[name] for name in (*_COUNTERS, "finished")}
     except (TypeError, KeyError, ValueError):
         raise RunError(f"{path} is damaged: it does not say where training stands") from None
-
-
-def fit(
-    pairs: Iterable[tuple[str | Sequence[str], str | Sequence[str]]],
-    classes: Iterable[LexicalClass] | Literal["discover"] = (),
-    *,
-    model: TransducerConfig | None = None,
-    training: TrainingConfig | None = None,
-    seed: int = 0,
-) -> Trained:
-    """Train on pairs in memory and keep the best epoch: the short way, without a directory.
-
-    With "discover" for the classes they are found in the pairs, and there may be none.
-
-    >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
-    >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
-    >>> fit(walk, [verbs], training=TrainingConfig(updates=600)).predict(["jump twice"])[0].words
-    ('JUMP', 'JUMP')
-    """
-    check_seed(seed)
-    pairs = as_pairs(pairs)
-    if classes == "discover":
-        classes = discover(pairs).classes
-    model, training = model or TransducerConfig(), training or TrainingConfig()
-    trained = Trained.new(
-        model,
-        Symmetry.of(classes, pairs, model.group),
-        max_length=longest_prediction(pairs),
-        seed=seed,
-    )
-    if model.aligner == "recursive":
-        return _recursive(trained, pairs, seed=seed)
-    learned, held = hold_out(pairs, fraction=0.1, how="random", seed=seed)
-    rows = Rows.of(learned, trained.symmetry)
-    valid = Rows.of(held, trained.symmetry) if held else None
-    state = TrainState.new(trained.model, training, seed=seed)
-    for _ in train(state, rows, valid, training):
-        pass
-    trained.model.load_state_dict(state.best)
-    return trained
-
-
-def _recursive(trained: Trained, pairs: Sequence[Pair], *, seed: int) -> Trained:
-    """The same model with its rules and weights learned."""
-    return replace(trained, model=learn(pairs, trained.symmetry, trained.config, seed=seed))
-
-
-def longest_prediction(pairs: Iterable[Pair]) -> int:
-    """How long a target may become: well beyond what was seen, since lengths are to be generalised
-    too.
-    """
-    return 4 * max(len(pair.target) for pair in pairs) + 10

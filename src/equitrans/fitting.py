@@ -1,0 +1,67 @@
+"""Models trained in memory, without a directory."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from equitrans.batches import Rows
+from equitrans.discovery import discover
+from equitrans.models.transducer import TransducerConfig
+from equitrans.pairs import Pair, as_pairs, hold_out
+from equitrans.recursion import learn
+from equitrans.settings import check_seed
+from equitrans.symmetry import LexicalClass, Symmetry
+from equitrans.trained import Trained
+from equitrans.training import TrainingConfig, TrainState, train
+
+
+def fit(
+    pairs: Iterable[tuple[str | Sequence[str], str | Sequence[str]]],
+    classes: Iterable[LexicalClass] | Literal["discover"] = (),
+    *,
+    model: TransducerConfig | None = None,
+    training: TrainingConfig | None = None,
+    seed: int = 0,
+) -> Trained:
+    """Train on pairs in memory and keep the best epoch: the short way, without a directory.
+
+    With "discover" for the classes they are found in the pairs, and there may be none.
+
+    >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
+    >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
+    >>> fit(walk, [verbs], training=TrainingConfig(updates=600)).predict(["jump twice"])[0].words
+    ('JUMP', 'JUMP')
+    """
+    check_seed(seed)
+    pairs = as_pairs(pairs)
+    if classes == "discover":
+        classes = discover(pairs).classes
+    model, training = model or TransducerConfig(), training or TrainingConfig()
+    trained = Trained.new(
+        model,
+        Symmetry.of(classes, pairs, model.group),
+        max_length=longest_prediction(pairs),
+        seed=seed,
+    )
+    if model.aligner == "recursive":
+        return learn_rules(trained, pairs, seed=seed)
+    learned, held = hold_out(pairs, fraction=0.1, how="random", seed=seed)
+    rows = Rows.of(learned, trained.symmetry)
+    valid = Rows.of(held, trained.symmetry) if held else None
+    state = TrainState.new(trained.model, training, seed=seed)
+    for _ in train(state, rows, valid, training):
+        pass
+    trained.model.load_state_dict(state.best)
+    return trained
+
+
+def learn_rules(trained: Trained, pairs: Sequence[Pair], *, seed: int) -> Trained:
+    """The same model with its rules and weights learned."""
+    return replace(trained, model=learn(pairs, trained.symmetry, trained.config, seed=seed))
+
+
+def longest_prediction(pairs: Iterable[Pair]) -> int:
+    """How long a target may become: well beyond what was seen, since lengths are to be generalised
+    too.
+    """
+    return 4 * max(len(pair.target) for pair in pairs) + 10
