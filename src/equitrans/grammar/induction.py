@@ -21,21 +21,6 @@ SHORT = 100
 NEAR = 10.0
 """A grammar that takes up to so many bits more is a near-tie."""
 
-RECONSIDERED = 8
-"""So many explanations that were not taken are looked at again in the end."""
-
-TURNS = 6
-"""The most often that everything is learned again; it usually ends by itself after two or three."""
-
-NEAR = 10.0
-"""A grammar that takes up to so many bits more is a near-tie."""
-
-RECONSIDERED = 8
-"""So many explanations that were not taken are looked at again in the end."""
-
-TURNS = 6
-"""The most often that everything is learned again; it usually ends by itself after two or three."""
-
 TURNS = 6
 """The most often that everything is learned again; it usually ends by itself after two or three."""
 

@@ -16,38 +16,8 @@ SAMPLE = 40
 EFFORT, FAILURES = 30_000, 5
 """How many tries a pair is worth; a tenth of it after so many pairs in vain."""
 
-SHORT = 100
-"""So many of the shortest observations decide where learning begins."""
-
-NEAR = 10.0
-"""A grammar that takes up to so many bits more is a near-tie."""
-
 RECONSIDERED = 8
 """So many explanations that were not taken are looked at again in the end."""
-
-TURNS = 6
-"""The most often that everything is learned again; it usually ends by itself after two or three."""
-
-EFFORT, FAILURES = 30_000, 5
-"""How many tries a pair is worth; a tenth of it after so many pairs in vain."""
-
-SHORT = 100
-"""So many of the shortest observations decide where learning begins."""
-
-NEAR = 10.0
-"""A grammar that takes up to so many bits more is a near-tie."""
-
-RECONSIDERED = 8
-"""So many explanations that were not taken are looked at again in the end."""
-
-TURNS = 6
-"""The most often that everything is learned again; it usually ends by itself after two or three."""
-
-RECONSIDERED = 8
-"""So many explanations that were not taken are looked at again in the end."""
-
-TURNS = 6
-"""The most often that everything is learned again; it usually ends by itself after two or three."""
 
 
 class Learner:
