@@ -7,6 +7,7 @@ make up (contradiction). Then everything is learned again from the rules that pr
 the bits stop falling, and rules that do not pay for themselves are dropped.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,10 @@ from equitrans.grammar.rules import CONSTANTS, HOLE, Grammar, Rule
 
 SHORT = 100
 """So many of the shortest observations decide where learning begins."""
+
+HOPELESS = 3.0
+"""A beginning is given up once it leaves pairs unexplained that cost so many times the bits of the
+best grammar so far."""
 
 NEAR = 10.0
 """A grammar that takes up to so many bits more is a near-tie."""
@@ -41,17 +46,28 @@ def induce(seen: Observations) -> Induced:
     """The grammar of fewest bits that was found.
 
     Where learning ends depends on where it begins, so several beginnings are tried on the shortest
-    observations: nothing, and the words of some class being constituents by themselves; and
-    constituents may stand side by side if the rules suggest it.
+    observations: nothing, the words of some class being constituents by themselves, and drafts from
+    there; and constituents may stand side by side if the rules suggest it. A beginning that leads
+    nowhere is given up once it has cost several times what another took.
     """
     short = seen.all[:SHORT]
     code = Code(seen.symbols, seen.targets, _noise(seen.strays, seen.count))
-    found = [_induce(short, code, Grammar())]
-    wrong = sum(o.count for o in found[0].lost) / max(1, sum(o.count for o in short))
+    found: list[Induced] = []
+
+    def begin(start: Grammar, *, juxtapose: bool = False) -> None:
+        limit = HOPELESS * min((induced.bits for induced in found), default=math.inf)
+        found.append(_induce(short, code, start, juxtapose=juxtapose, limit=limit))
+
+    for rule in _alone(short):
+        begin(_draft(short, code, Grammar([rule])))
+    begin(Grammar())
+    best = min(found, key=lambda induced: induced.bits)
+    wrong = sum(o.count for o in best.lost) / max(1, sum(o.count for o in short))
     if wrong > 0:
         # what no rule explains is counted among the wrong pairs, and they become cheaper
         code = replace(code, noise=min(0.5, code.noise + wrong))
-        found = [_induce(short, code, found[0].grammar)]
+        found = []
+        begin(best.grammar)
     tried: set[Rule] = set()
     while True:
         best = min(found, key=lambda induced: induced.bits)
@@ -59,9 +75,9 @@ def induce(seen: Observations) -> Induced:
         if not alone:
             break
         tried.add(alone[0])
-        found.append(_induce(short, code, Grammar([alone[0], *_bases(best.grammar)])))
+        begin(Grammar([alone[0], *_bases(best.grammar)]))
     if _suggests_juxtaposition(best.grammar):
-        found.append(_induce(short, code, Grammar(_bases(best.grammar)), juxtapose=True))
+        begin(Grammar(_bases(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
     rivals = {
         induced.grammar.rules: (induced.bits - best.bits, induced.grammar)
@@ -108,8 +124,7 @@ def _suggests_juxtaposition(grammar: Grammar) -> bool:
 
 def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> Induced:
     """Go over all observations once with a grammar that most of them fit."""
-    learner = Learner(observations, code, False)
-    learner.grammar = start
+    learner = Learner(observations, code, start)
     lost = learner.learn()
     if learner.grammar is not start:
         lost = learner.prune()
@@ -118,11 +133,10 @@ def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> 
 
 
 def _induce(
-    observations: Sequence[Observation], code: Code, start: Grammar, *, juxtapose: bool = False
+    observations: Sequence[Observation], code: Code, start: Grammar, *, juxtapose: bool, limit: float
 ) -> Induced:
     """Learn over and over, from where ``start`` stands, while the bits fall; then prune."""
-    learner = Learner(observations, code, juxtapose)
-    learner.grammar = start
+    learner = Learner(observations, code, start, juxtapose=juxtapose, limit=limit)
     best: tuple[float, Grammar] | None = None
     for _ in range(TURNS):
         learner.learn()
@@ -130,7 +144,7 @@ def _induce(
         if best is not None and bits >= best[0] - 1e-9:
             break
         best = bits, learner.grammar
-        if useful == sorted(learner.grammar.rules, key=code.rule):
+        if learner.hopeless or useful == sorted(learner.grammar.rules, key=code.rule):
             break
         learner.grammar = Grammar(useful)
     assert best is not None
@@ -138,3 +152,18 @@ def _induce(
     lost = learner.prune()
     lost = learner.reconsider(lost)
     return Induced(learner.grammar, code, tuple(lost), learner.bits(lost))
+
+
+def _draft(observations: Sequence[Observation], code: Code, start: Grammar) -> Grammar:
+    """A beginning: the rules that prove useful when each pair gets the cheapest single rule."""
+    learner = Learner(observations, code, start)
+    best: tuple[float, Grammar] | None = None
+    for _ in range(TURNS):
+        learner.draft()
+        bits, useful = learner.review()
+        if best is not None and bits >= best[0] - 1e-9:
+            break
+        best = bits, Grammar(useful)
+        learner.grammar = best[1]
+    assert best is not None
+    return best[1]

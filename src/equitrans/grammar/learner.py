@@ -16,6 +16,9 @@ SAMPLE = 40
 EFFORT, FAILURES = 30_000, 5
 """How many tries a pair is worth; a tenth of it after so many pairs in vain."""
 
+DRAFT = 3_000
+"""How many tries a pair is worth in a draft."""
+
 RECONSIDERED = 8
 """So many explanations that were not taken are looked at again in the end."""
 
@@ -23,9 +26,19 @@ RECONSIDERED = 8
 class Learner:
     """A grammar in the making."""
 
-    def __init__(self, observations: Sequence[Observation], code: Code, juxtapose: bool) -> None:
+    def __init__(
+        self,
+        observations: Sequence[Observation],
+        code: Code,
+        start: Grammar,
+        *,
+        juxtapose: bool = False,
+        limit: float = math.inf,
+    ) -> None:
         self.observations, self.code, self.juxtapose = observations, code, juxtapose
-        self.grammar = Grammar()
+        self.grammar, self.limit = start, limit
+        self.spent = 0.0
+        """Bits of the pairs that one pass could not explain; above the limit it is given up."""
         self.failures = 0
         self.rejected: Counter[frozenset[Rule]] = Counter()
         """Explanations that were found and not taken, and how often."""
@@ -39,7 +52,10 @@ class Learner:
         """
         missed: list[Observation] = []
         contradicting = []
+        self.spent = 0.0
         for at, o in enumerate(self.observations):
+            if self.hopeless:
+                return missed
             parsed = self.parse(o)
             if parsed.root is not None:
                 continue
@@ -52,6 +68,30 @@ class Learner:
             if self.parse(o).root is None:
                 self._explain(o, contradicting[at + 1 :])
         return [o for o in missed if self.parse(o).root is None]
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether a pass was given up."""
+        return self.spent > self.limit
+
+    def draft(self) -> None:
+        """Go over all observations once and add the cheapest rule that makes each derivable from
+        what is known, whether it pays or not: large rules at first, in which small ones show.
+        """
+        for o in self.observations:
+            if self.parse(o).root is None:
+                whole = Rule(o.form, tuple(0 for _ in o.target))
+                found = explain(
+                    self.grammar,
+                    o.form,
+                    o.target,
+                    self.code,
+                    bound=self.code.rule(whole),
+                    cautious=True,
+                    effort=DRAFT,
+                    n_best=1,
+                )
+                self.grammar = self.grammar.plus(r for e in found for r in sorted(e.rules))
 
     def _explain(self, o: Observation, others: Sequence[Observation]) -> None:
         """Add the rules that explain an observation and save the most over others as well."""
@@ -67,15 +107,13 @@ class Learner:
             effort=effort,
         )
         gains = [(self._gain(e, o, others), -e.bits, e) for e in found]
-        if not gains:
-            self.failures += 1
-            return
-        gain, _, best = max(gains, key=lambda item: item[:2])
+        gain, _, best = max(gains, key=lambda item: item[:2], default=(0.0, 0.0, None))
         self.rejected.update(e.rules for e in found if e is not best)
-        if gain > 0:
+        if best is not None and gain > 0:
             self.grammar = self.grammar.plus(sorted(best.rules))
         else:
             self.failures += 1
+            self.spent += o.count * self.code.novelty(len(o.target))
 
     def _gain(self, e: Explanation, o: Observation, others: Sequence[Observation]) -> float:
         """Bits that new rules save on an observation and a sample of others, less their own."""
