@@ -19,9 +19,9 @@ from equitrans.grammar.rules import CONSTANTS, HOLE, Grammar, Rule
 SHORT = 100
 """So many of the shortest observations decide where learning begins."""
 
-HOPELESS = 3.0
-"""A beginning is given up once it leaves pairs unexplained that cost so many times the bits of the
-best grammar so far."""
+HOPELESS = 2.0
+"""A beginning is given up once the rules it adds and the pairs it cannot explain take so many times
+the bits of the best grammar so far."""
 
 NEAR = 10.0
 """A grammar that takes up to so many bits more is a near-tie."""
@@ -58,8 +58,11 @@ def induce(seen: Observations) -> Induced:
         limit = HOPELESS * min((induced.bits for induced in found), default=math.inf)
         found.append(_induce(short, code, start, juxtapose=juxtapose, limit=limit))
 
-    for rule in _alone(short):
-        begin(_draft(short, code, Grammar([rule])))
+    drafts = [_draft(short, code, Grammar([rule])) for rule in _alone(short)]
+    least = min((bits for bits, _ in drafts), default=0.0)
+    for bits, start in sorted(drafts, key=lambda draft: draft[0]):
+        if bits <= HOPELESS * least:
+            begin(start)
     begin(Grammar())
     best = min(found, key=lambda induced: induced.bits)
     wrong = sum(o.count for o in best.lost) / max(1, sum(o.count for o in short))
@@ -154,8 +157,12 @@ def _induce(
     return Induced(learner.grammar, code, tuple(lost), learner.bits(lost))
 
 
-def _draft(observations: Sequence[Observation], code: Code, start: Grammar) -> Grammar:
-    """A beginning: the rules that prove useful when each pair gets the cheapest single rule."""
+def _draft(
+    observations: Sequence[Observation], code: Code, start: Grammar
+) -> tuple[float, Grammar]:
+    """A beginning: the rules that prove useful when each pair gets the cheapest single rule, and
+    the bits that they take.
+    """
     learner = Learner(observations, code, start)
     best: tuple[float, Grammar] | None = None
     for _ in range(TURNS):
@@ -166,4 +173,4 @@ def _draft(observations: Sequence[Observation], code: Code, start: Grammar) -> G
         best = bits, Grammar(useful)
         learner.grammar = best[1]
     assert best is not None
-    return best[1]
+    return best

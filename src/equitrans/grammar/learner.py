@@ -38,7 +38,8 @@ class Learner:
         self.observations, self.code, self.juxtapose = observations, code, juxtapose
         self.grammar, self.limit = start, limit
         self.spent = 0.0
-        """Bits of the pairs that one pass could not explain; above the limit it is given up."""
+        """Bits of the rules that one pass added and of the pairs that it could not explain; above
+        the limit it is given up."""
         self.failures = 0
         self.rejected: Counter[frozenset[Rule]] = Counter()
         """Explanations that were found and not taken, and how often."""
@@ -111,6 +112,7 @@ class Learner:
         self.rejected.update(e.rules for e in found if e is not best)
         if best is not None and gain > 0:
             self.grammar = self.grammar.plus(sorted(best.rules))
+            self.spent += best.bits
         else:
             self.failures += 1
             self.spent += o.count * self.code.novelty(len(o.target))
