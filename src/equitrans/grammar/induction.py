@@ -136,7 +136,12 @@ def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> 
 
 
 def _induce(
-    observations: Sequence[Observation], code: Code, start: Grammar, *, juxtapose: bool, limit: float
+    observations: Sequence[Observation],
+    code: Code,
+    start: Grammar,
+    *,
+    juxtapose: bool,
+    limit: float,
 ) -> Induced:
     """Learn over and over, from where ``start`` stands, while the bits fall; then prune."""
     learner = Learner(observations, code, start, juxtapose=juxtapose, limit=limit)
