@@ -17,6 +17,7 @@ from equitrans.grammar.observations import observe
 from equitrans.grammar.parsing import parse
 from equitrans.grammar.rules import HOLE, Grammar, Rule, constant
 from equitrans.pairs import Pair
+from equitrans.scan import CLASSES, everything
 from equitrans.symmetry import Symmetry
 from worlds import TURNS, VERBS
 
@@ -134,6 +135,19 @@ def test_one_long_pair_is_explained_by_small_rules_together():
     assert best == {Rule((A,), (0,)), Rule((dup, HOLE), (1, 1))}
 
 
+def test_a_cautious_explanation_is_one_rule_over_what_is_known():
+    # a and a twice → 0 3 3, where only a is known
+    et, twice = 1, 2
+    form, target = (A, et, A, twice), ("\0", "\2", "\2")
+    assert explain(Grammar(), form, target, CODE, bound=200.0, cautious=True)[0].rules == {
+        Rule(form, (0, 2, 2))
+    }
+    known = Grammar([Rule((A,), (0,)), Rule((HOLE, et, HOLE), (0, 2))])
+    assert explain(known, form, target, CODE, bound=200.0, cautious=True)[0].rules == {
+        Rule((HOLE, twice), (0, 0))
+    }
+
+
 def test_a_known_rule_at_the_root_says_what_an_unknown_part_means():
     grammar = Grammar([Rule((A,), (0,)), Rule((HOLE, OP, HOLE), (2, 0))])
     best = explained(grammar, (A, OP, A, TWICE), ("\2", "\2", "\0"))[0]
@@ -202,3 +216,14 @@ def test_rules_are_written_with_classes_holes_and_constants():
     walk, and_, _ = (symmetry.source_classes[w] for w in symmetry.source.encode(pairs[0].source))
     rule = Rule((walk, and_, HOLE), (2, ~symmetry.target.index["go"], 0))
     assert Names(symmetry).rule(rule) == "<verbs> and □ → 2 'go' 0"
+
+
+def test_a_hundred_random_commands_give_the_rules_of_all():
+    # a draw in which learning from nothing alone ends in a wrong grammar
+    commands = random.Random(110).sample(everything(), 400)
+    symmetry = Symmetry.of(CLASSES["both"], commands)
+    induced = induce(observe(commands[:100], symmetry))
+    assert induced.lost == ()
+    assert len(induced.grammar) == 11
+    for o in observe(commands, symmetry).all:
+        assert parse(induced.grammar, o.form, o.target).root is not None
