@@ -134,6 +134,19 @@ def test_one_long_pair_is_explained_by_small_rules_together():
     assert best == {Rule((A,), (0,)), Rule((dup, HOLE), (1, 1))}
 
 
+def test_a_cautious_explanation_is_one_rule_over_what_is_known():
+    # a and a twice → 0 3 3, where only a is known
+    et, twice = 1, 2
+    form, target = (A, et, A, twice), ("\0", "\2", "\2")
+    assert explain(Grammar(), form, target, CODE, bound=200.0, cautious=True)[0].rules == {
+        Rule(form, (0, 2, 2))
+    }
+    known = Grammar([Rule((A,), (0,)), Rule((HOLE, et, HOLE), (0, 2))])
+    assert explain(known, form, target, CODE, bound=200.0, cautious=True)[0].rules == {
+        Rule((HOLE, twice), (0, 0))
+    }
+
+
 def test_a_known_rule_at_the_root_says_what_an_unknown_part_means():
     grammar = Grammar([Rule((A,), (0,)), Rule((HOLE, OP, HOLE), (2, 0))])
     best = explained(grammar, (A, OP, A, TWICE), ("\2", "\2", "\0"))[0]

@@ -47,11 +47,15 @@ def explain(
     *,
     bound: float,
     juxtapose: bool = False,
+    cautious: bool = False,
     effort: int = 40_000,
     n_best: int = 8,
 ) -> list[Explanation]:
-    """Sets of new rules of at most ``bound`` bits that derive the target, cheapest first."""
-    search = _Search(grammar, form, target, code, juxtapose)
+    """Sets of new rules of at most ``bound`` bits that derive the target, cheapest first.
+
+    A cautious explanation is a single rule whose holes stand over what the grammar derives.
+    """
+    search = _Search(grammar, form, target, code, juxtapose, cautious)
     order = count()
     heap: list[tuple[float, int, float, tuple[Goal, ...], frozenset[Rule], int]] = []
     found: list[Explanation] = []
@@ -69,14 +73,14 @@ def explain(
                     new |= {alone}
         bits = sum(map(search.price, new))
         state = (tuple(open_), new)
-        if bits + len(open_) > bound or state in seen:
+        if bits + len(open_) > bound or state in seen or (cautious and len(new) > 1):
             return
         seen.add(state)
         if open_:
             heapq.heappush(heap, (bits + len(open_) * code.least(2), next(order), bits, *state, 0))
         else:
             found.append(Explanation(bits, new))
-            bound = min(bound, RIVAL * bits)
+            bound = min(bound, bits if cautious else RIVAL * bits)
 
     push(((0, len(form), target),), frozenset())
     while heap and search.work < effort:
@@ -98,15 +102,22 @@ class _Search:
     """The ways to put a rule at the root of a goal."""
 
     def __init__(
-        self, grammar: Grammar, form: Form, target: Target, code: Code, juxtapose: bool
+        self,
+        grammar: Grammar,
+        form: Form,
+        target: Target,
+        code: Code,
+        juxtapose: bool,
+        cautious: bool,
     ) -> None:
         self.grammar, self.form, self.code, self.juxtapose = grammar, form, code, juxtapose
+        self.cautious = cautious
         self.parse = parse(grammar, form, target)
         n = len(form)
         self.anywhere = [list(range(p + 1, n + 1)) for p in range(n)]
         # a word of a class may turn out to be a constituent by itself
         places = {ord(a) for atoms in target for a in atoms if ord(a) < CONSTANTS}
-        single = {form[p] for p in places}
+        single = set() if cautious else {form[p] for p in places}
         self.derivable = [
             [
                 q
@@ -225,4 +236,4 @@ class _Search:
             for left, spans in go(p + 1, k - 1, open_):
                 yield (form[p], *left), ((p, p + 1), *spans)
 
-        return go(i, size, 2 if size <= OPEN else 1)
+        return go(i, size, 0 if self.cautious else 2 if size <= OPEN else 1)

@@ -7,6 +7,7 @@ make up (contradiction). Then everything is learned again from the rules that pr
 the bits stop falling, and rules that do not pay for themselves are dropped.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,23 +19,12 @@ from equitrans.grammar.rules import CONSTANTS, HOLE, Grammar, Rule
 SHORT = 100
 """So many of the shortest observations decide where learning begins."""
 
-NEAR = 10.0
-"""A grammar that takes up to so many bits more is a near-tie."""
-
-RECONSIDERED = 8
-"""So many explanations that were not taken are looked at again in the end."""
-
-TURNS = 6
-"""The most often that everything is learned again; it usually ends by itself after two or three."""
+HOPELESS = 2.0
+"""A beginning is given up once the rules it adds and the pairs it cannot explain take so many times
+the bits of the best grammar so far."""
 
 NEAR = 10.0
 """A grammar that takes up to so many bits more is a near-tie."""
-
-RECONSIDERED = 8
-"""So many explanations that were not taken are looked at again in the end."""
-
-TURNS = 6
-"""The most often that everything is learned again; it usually ends by itself after two or three."""
 
 TURNS = 6
 """The most often that everything is learned again; it usually ends by itself after two or three."""
@@ -56,17 +46,31 @@ def induce(seen: Observations) -> Induced:
     """The grammar of fewest bits that was found.
 
     Where learning ends depends on where it begins, so several beginnings are tried on the shortest
-    observations: nothing, and the words of some class being constituents by themselves; and
-    constituents may stand side by side if the rules suggest it.
+    observations: nothing, the words of some class being constituents by themselves, and drafts from
+    there; and constituents may stand side by side if the rules suggest it. A beginning that leads
+    nowhere is given up once it has cost several times what another took.
     """
     short = seen.all[:SHORT]
     code = Code(seen.symbols, seen.targets, _noise(seen.strays, seen.count))
-    found = [_induce(short, code, Grammar())]
-    wrong = sum(o.count for o in found[0].lost) / max(1, sum(o.count for o in short))
+    found: list[Induced] = []
+
+    def begin(start: Grammar, *, juxtapose: bool = False) -> None:
+        limit = HOPELESS * min((induced.bits for induced in found), default=math.inf)
+        found.append(_induce(short, code, start, juxtapose=juxtapose, limit=limit))
+
+    drafts = [_draft(short, code, Grammar([rule])) for rule in _alone(short)]
+    least = min((bits for bits, _ in drafts), default=0.0)
+    for bits, start in sorted(drafts, key=lambda draft: draft[0]):
+        if bits <= HOPELESS * least:
+            begin(start)
+    begin(Grammar())
+    best = min(found, key=lambda induced: induced.bits)
+    wrong = sum(o.count for o in best.lost) / max(1, sum(o.count for o in short))
     if wrong > 0:
         # what no rule explains is counted among the wrong pairs, and they become cheaper
         code = replace(code, noise=min(0.5, code.noise + wrong))
-        found = [_induce(short, code, found[0].grammar)]
+        found = []
+        begin(best.grammar)
     tried: set[Rule] = set()
     while True:
         best = min(found, key=lambda induced: induced.bits)
@@ -74,9 +78,9 @@ def induce(seen: Observations) -> Induced:
         if not alone:
             break
         tried.add(alone[0])
-        found.append(_induce(short, code, Grammar([alone[0], *_bases(best.grammar)])))
+        begin(Grammar([alone[0], *_bases(best.grammar)]))
     if _suggests_juxtaposition(best.grammar):
-        found.append(_induce(short, code, Grammar(_bases(best.grammar)), juxtapose=True))
+        begin(Grammar(_bases(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
     rivals = {
         induced.grammar.rules: (induced.bits - best.bits, induced.grammar)
@@ -123,8 +127,7 @@ def _suggests_juxtaposition(grammar: Grammar) -> bool:
 
 def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> Induced:
     """Go over all observations once with a grammar that most of them fit."""
-    learner = Learner(observations, code, False)
-    learner.grammar = start
+    learner = Learner(observations, code, start)
     lost = learner.learn()
     if learner.grammar is not start:
         lost = learner.prune()
@@ -133,11 +136,15 @@ def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> 
 
 
 def _induce(
-    observations: Sequence[Observation], code: Code, start: Grammar, *, juxtapose: bool = False
+    observations: Sequence[Observation],
+    code: Code,
+    start: Grammar,
+    *,
+    juxtapose: bool,
+    limit: float,
 ) -> Induced:
     """Learn over and over, from where ``start`` stands, while the bits fall; then prune."""
-    learner = Learner(observations, code, juxtapose)
-    learner.grammar = start
+    learner = Learner(observations, code, start, juxtapose=juxtapose, limit=limit)
     best: tuple[float, Grammar] | None = None
     for _ in range(TURNS):
         learner.learn()
@@ -145,7 +152,7 @@ def _induce(
         if best is not None and bits >= best[0] - 1e-9:
             break
         best = bits, learner.grammar
-        if useful == sorted(learner.grammar.rules, key=code.rule):
+        if learner.hopeless or useful == sorted(learner.grammar.rules, key=code.rule):
             break
         learner.grammar = Grammar(useful)
     assert best is not None
@@ -153,3 +160,22 @@ def _induce(
     lost = learner.prune()
     lost = learner.reconsider(lost)
     return Induced(learner.grammar, code, tuple(lost), learner.bits(lost))
+
+
+def _draft(
+    observations: Sequence[Observation], code: Code, start: Grammar
+) -> tuple[float, Grammar]:
+    """A beginning: the rules that prove useful when each pair gets the cheapest single rule, and
+    the bits that they take.
+    """
+    learner = Learner(observations, code, start)
+    best: tuple[float, Grammar] | None = None
+    for _ in range(TURNS):
+        learner.draft()
+        bits, useful = learner.review()
+        if best is not None and bits >= best[0] - 1e-9:
+            break
+        best = bits, Grammar(useful)
+        learner.grammar = best[1]
+    assert best is not None
+    return best

@@ -16,46 +16,30 @@ SAMPLE = 40
 EFFORT, FAILURES = 30_000, 5
 """How many tries a pair is worth; a tenth of it after so many pairs in vain."""
 
-SHORT = 100
-"""So many of the shortest observations decide where learning begins."""
-
-NEAR = 10.0
-"""A grammar that takes up to so many bits more is a near-tie."""
+DRAFT = 3_000
+"""How many tries a pair is worth in a draft."""
 
 RECONSIDERED = 8
 """So many explanations that were not taken are looked at again in the end."""
-
-TURNS = 6
-"""The most often that everything is learned again; it usually ends by itself after two or three."""
-
-EFFORT, FAILURES = 30_000, 5
-"""How many tries a pair is worth; a tenth of it after so many pairs in vain."""
-
-SHORT = 100
-"""So many of the shortest observations decide where learning begins."""
-
-NEAR = 10.0
-"""A grammar that takes up to so many bits more is a near-tie."""
-
-RECONSIDERED = 8
-"""So many explanations that were not taken are looked at again in the end."""
-
-TURNS = 6
-"""The most often that everything is learned again; it usually ends by itself after two or three."""
-
-RECONSIDERED = 8
-"""So many explanations that were not taken are looked at again in the end."""
-
-TURNS = 6
-"""The most often that everything is learned again; it usually ends by itself after two or three."""
 
 
 class Learner:
     """A grammar in the making."""
 
-    def __init__(self, observations: Sequence[Observation], code: Code, juxtapose: bool) -> None:
+    def __init__(
+        self,
+        observations: Sequence[Observation],
+        code: Code,
+        start: Grammar,
+        *,
+        juxtapose: bool = False,
+        limit: float = math.inf,
+    ) -> None:
         self.observations, self.code, self.juxtapose = observations, code, juxtapose
-        self.grammar = Grammar()
+        self.grammar, self.limit = start, limit
+        self.spent = 0.0
+        """Bits of the rules that one pass added and of the pairs that it could not explain; above
+        the limit it is given up."""
         self.failures = 0
         self.rejected: Counter[frozenset[Rule]] = Counter()
         """Explanations that were found and not taken, and how often."""
@@ -69,7 +53,10 @@ class Learner:
         """
         missed: list[Observation] = []
         contradicting = []
+        self.spent = 0.0
         for at, o in enumerate(self.observations):
+            if self.hopeless:
+                return missed
             parsed = self.parse(o)
             if parsed.root is not None:
                 continue
@@ -82,6 +69,30 @@ class Learner:
             if self.parse(o).root is None:
                 self._explain(o, contradicting[at + 1 :])
         return [o for o in missed if self.parse(o).root is None]
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether a pass was given up."""
+        return self.spent > self.limit
+
+    def draft(self) -> None:
+        """Go over all observations once and add the cheapest rule that makes each derivable from
+        what is known, whether it pays or not: large rules at first, in which small ones show.
+        """
+        for o in self.observations:
+            if self.parse(o).root is None:
+                whole = Rule(o.form, tuple(0 for _ in o.target))
+                found = explain(
+                    self.grammar,
+                    o.form,
+                    o.target,
+                    self.code,
+                    bound=self.code.rule(whole),
+                    cautious=True,
+                    effort=DRAFT,
+                    n_best=1,
+                )
+                self.grammar = self.grammar.plus(r for e in found for r in sorted(e.rules))
 
     def _explain(self, o: Observation, others: Sequence[Observation]) -> None:
         """Add the rules that explain an observation and save the most over others as well."""
@@ -97,15 +108,14 @@ class Learner:
             effort=effort,
         )
         gains = [(self._gain(e, o, others), -e.bits, e) for e in found]
-        if not gains:
-            self.failures += 1
-            return
-        gain, _, best = max(gains, key=lambda item: item[:2])
+        gain, _, best = max(gains, key=lambda item: item[:2], default=(0.0, 0.0, None))
         self.rejected.update(e.rules for e in found if e is not best)
-        if gain > 0:
+        if best is not None and gain > 0:
             self.grammar = self.grammar.plus(sorted(best.rules))
+            self.spent += best.bits
         else:
             self.failures += 1
+            self.spent += o.count * self.code.novelty(len(o.target))
 
     def _gain(self, e: Explanation, o: Observation, others: Sequence[Observation]) -> float:
         """Bits that new rules save on an observation and a sample of others, less their own."""
