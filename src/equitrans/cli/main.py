@@ -1,8 +1,7 @@
 """Finds the command, runs it, and turns what went wrong into one line and an exit status.
 
-0 done, 1 a check failed, 2 an error of the user's, 3 a sentence without a derivation, 130
-interrupted. Anything else is our bug and
-keeps its traceback.
+0 done, 1 a check failed or a sentence has no derivation, 2 an error of the user's, 130 interrupted.
+Anything else is our bug and keeps its traceback.
 """
 
 import io
