@@ -65,6 +65,8 @@ def recipe(name: str, split: str | None) -> Settings:
     if found is None:
         known = ", ".join(key for key in tables if key not in ("all", "like"))
         raise ConfigError(f"recipe {name!r} is for {known}, not for {split or 'own data'}")
+    if isinstance(tables[found], str):
+        return recipe(tables[found], split)
     settings: Settings = {}
     parent = recipes.get(tables.get("like", ""), {})
     for table in (parent.get("all", {}), tables.get("all", {}), tables[found]):

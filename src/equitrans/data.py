@@ -1,7 +1,7 @@
 """Where pairs and classes come from: settings in, data out."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,8 +76,12 @@ class Data:
         ]
 
 
-def load_data(config: DataConfig, *, seed: int) -> Data:
-    """Read or make the pairs, choose their classes, and hold out validation pairs."""
+def load_data(
+    config: DataConfig, *, seed: int, classes: tuple[LexicalClass, ...] | None = None
+) -> Data:
+    """Read or make the pairs, choose their classes if they are not known yet, and hold out
+    validation pairs.
+    """
     if config.split is not None:
         split = load_split(config.split, config.scan_dir)
         pairs, test, origin = split.train, split.test, split.origin
@@ -87,25 +91,35 @@ def load_data(config: DataConfig, *, seed: int) -> Data:
         origin = config.file
     train, valid = hold_out(pairs, fraction=config.validation, how=config.hold_out, seed=seed)
     digest = hashlib.sha256(repr((train, valid)).encode()).hexdigest()
-    return Data(train, valid, test, load_classes(config, pairs), origin, digest)
+    if classes is None:
+        classes = _choose_classes(config, pairs)
+    return Data(train, valid, test, classes, origin, digest)
 
 
-def load_classes(config: DataConfig, pairs: Sequence[Pair]) -> tuple[LexicalClass, ...]:
-    """Classes by name, from a file, or found in the training pairs."""
-    names = {*(CLASSES if config.split is not None else ["none"]), "discover"}
-    chosen = config.classes or ("both" if config.split is not None else None)
-    if chosen is None:
+def _choose_classes(config: DataConfig, pairs: Sequence[Pair]) -> tuple[LexicalClass, ...]:
+    """The classes of a split have names, and it has them all if nothing is said."""
+    if config.split is not None:
+        return load_classes(config.classes or "both", pairs, CLASSES)
+    if config.classes is None:
         raise ConfigError(
             "own data need --classes: a TOML file, discover to find them, or none for no symmetry"
         )
+    return load_classes(config.classes, pairs, {"none": ()})
+
+
+def load_classes(
+    chosen: str, pairs: Sequence[Pair], named: Mapping[str, tuple[LexicalClass, ...]]
+) -> tuple[LexicalClass, ...]:
+    """Classes by name, from a file, or found in the pairs."""
     if chosen == "discover":
         if not (found := discover(pairs).classes):
             raise DataError("no classes were found in the pairs; 'equitrans discover' says why")
         return found
-    if chosen in names:
-        return CLASSES[chosen]
+    if chosen in named:
+        return named[chosen]
     if Path(chosen).suffix != ".toml" and not Path(chosen).exists():
         raise ConfigError(
-            f"unknown classes {chosen!r}{nearest(chosen, names)}; or give a TOML file"
+            f"unknown classes {chosen!r}{nearest(chosen, {*named, 'discover'})}; "
+            "or give a TOML file"
         )
     return read_classes(chosen)

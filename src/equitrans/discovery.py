@@ -2,10 +2,10 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from equitrans.grouping import Abstract, Tally, abstract, group_words, groups_in, is_sound, table_of
+from equitrans.grouping import Abstract, Tally, abstract, group_words, is_sound
 from equitrans.lexicon import Lexicon, find_lexicon
 from equitrans.pairs import Pair
 from equitrans.symmetry import LexicalClass
@@ -62,20 +62,28 @@ def _report(
     left_out: dict[str, str],
 ) -> Discovery:
     """The classes in order of their first words, each with its evidence."""
+    size = Counter(group.values())
+    in_class = {word: g for word, g in group.items() if size[g] > 1}
     members: defaultdict[int, list[str]] = defaultdict(list)
-    for word, g in group.items():
+    for word, g in in_class.items():
         members[g].append(word)
-    members = defaultdict(list, {g: words for g, words in members.items() if len(words) > 1})
-    in_class = {word: g for word, g in group.items() if g in members}
     forms = _by_form(pairs, in_class, lexicon)
     classes, evidence = [], []
     for number, words in enumerate(members.values(), start=1):
         translations = tuple(lexicon.target[word] for word in words)
         classes.append(LexicalClass(f"class{number}", tuple(words), translations))
         evidence.append(_evidence(words, forms, thin))
-    return Discovery(
-        tuple(classes), tuple(evidence), left_out, tuple(_misfits(pairs, in_class, lexicon))
-    )
+    outvoted = {
+        pair
+        for form in forms
+        for same in form.values()
+        if len(same) < max(map(len, form.values()))
+        for pair in same
+    }
+    # outvoted by pairs that the classes make the same, or with the translation of a word that is
+    # not there
+    misfits = [p for p in pairs if p in outvoted or not is_sound(p, in_class, lexicon)]
+    return Discovery(tuple(classes), tuple(evidence), left_out, tuple(misfits))
 
 
 def _by_form(
@@ -85,8 +93,7 @@ def _by_form(
     forms: defaultdict[Abstract, dict[Abstract, list[Pair]]] = defaultdict(dict)
     for pair in pairs:
         source, target = abstract(pair, group, lexicon)
-        if groups_in(source):
-            forms[source].setdefault(target, []).append(pair)
+        forms[source].setdefault(target, []).append(pair)
     return list(forms.values())
 
 
@@ -124,15 +131,3 @@ def _evidence(
 def _length(pair: Pair) -> float:
     """How long an example is; words that stand alone show least."""
     return float(len(pair.source)) if len(pair.source) > 1 else math.inf
-
-
-def _misfits(pairs: Sequence[Pair], group: Mapping[str, int], lexicon: Lexicon) -> Iterator[Pair]:
-    """Pairs outvoted by those that the classes make the same, or with the translation of a word
-    that is not there.
-    """
-    table = table_of(pairs, group, lexicon)
-    for pair in pairs:
-        source, target = abstract(pair, group, lexicon)
-        outvoted = table[source][target] < max(table[source].values())
-        if outvoted or not is_sound(pair, group, lexicon):
-            yield pair

@@ -113,7 +113,8 @@ class Run:
 
     def load_data(self) -> Data:
         """The data that the run was created with, found to be still the same."""
-        data = load_data(self.config.data, seed=self.config.seed)
+        known = self.trained.symmetry.classes
+        data = load_data(self.config.data, seed=self.config.seed, classes=known)
         if data.digest != self.digest:
             raise RunError(
                 f"{data.origin} has changed since {self.path} was created; the run cannot go on"

@@ -6,7 +6,7 @@ factor per class; the same element moves both sides, and words of no class are f
 
 import json
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import mul
@@ -179,30 +179,24 @@ class Renaming:
 
     def source(self, sentence: Sentence) -> Sentence:
         """A source sentence renamed."""
-        return self._rename(0, sentence)
+        return self._moved(0, sentence, self._new_place)
 
     def target(self, sentence: Sentence) -> Sentence:
         """A target sentence renamed."""
-        return self._rename(1, sentence)
+        return self._moved(1, sentence, self._new_place)
 
     def original_target(self, sentence: Sentence) -> Sentence:
         """A renamed target sentence as it was."""
-        home, members = self._symmetry.homes[1], self._symmetry.members[1]
-        out = []
-        for word in sentence:
-            if word in home:
-                c, place = home[word]
-                word = members[c][self._old_place(c, place)]
-            out.append(word)
-        return tuple(out)
+        return self._moved(1, sentence, self._old_place)
 
-    def _rename(self, side: int, sentence: Sentence) -> Sentence:
+    def _moved(self, side: int, sentence: Sentence, place: Callable[[int, int], int]) -> Sentence:
+        """A sentence whose class words have gone to other places of their classes."""
         home, members = self._symmetry.homes[side], self._symmetry.members[side]
         out = []
         for word in sentence:
             if word in home:
-                c, place = home[word]
-                word = members[c][self._new_place(c, place)]
+                c, here = home[word]
+                word = members[c][place(c, here)]
             out.append(word)
         return tuple(out)
 

@@ -79,10 +79,7 @@ class Trained:
 
     def words(self, sentence: str | Sequence[str]) -> Words:
         """A sentence as words."""
-        if isinstance(sentence, str):
-            words = split_words(sentence, characters=self.characters)
-        else:
-            words = tuple(sentence)
+        words = self._target(sentence)
         if not words:
             raise DataError(f"{sentence!r} has no words")
         return words

@@ -8,9 +8,10 @@ from equitrans.audit import Audit
 from equitrans.cli.arguments import Parser, add_decoding, load
 from equitrans.cli.console import Console
 from equitrans.cli.evaluate import add_pairs, find_pairs
-from equitrans.data import DataConfig, load_classes
+from equitrans.data import load_classes
 from equitrans.errors import DataError
 from equitrans.evaluation import unknown_targets
+from equitrans.scan import CLASSES
 from equitrans.trained import Trained
 
 ABOUT = """\
@@ -54,8 +55,7 @@ def run(arguments: Sequence[str]) -> int:
         raise DataError(f"the model has no target word {word!r}; leave out pairs that have it")
     classes = trained.symmetry.classes
     if asked.classes is not None:
-        # names are those of the built-in splits; which split is of no matter
-        classes = load_classes(DataConfig(split="simple", classes=asked.classes), pairs)
+        classes = load_classes(asked.classes, pairs, CLASSES)
     if not classes:
         raise DataError("the model has no classes; say with --classes under which to audit it")
     found = trained.audit(pairs, classes, tolerance=asked.tolerance, width=asked.width)

@@ -1,8 +1,12 @@
 """How commands print: what users have written is printed as it is, and never read as markup."""
 
 import os
+from importlib import import_module
+from types import ModuleType
 
 from rich.console import Console as RichConsole
+
+from equitrans.errors import ConfigError
 
 
 class Console(RichConsole):
@@ -20,3 +24,11 @@ class Console(RichConsole):
         if not self.stderr:
             raise BrokenPipeError
         self.file = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def load_plots() -> ModuleType:
+    """The room with matplotlib, which not every installation has."""
+    try:
+        return import_module("equitrans.plots")
+    except ModuleNotFoundError as missing:
+        raise ConfigError(f"pictures need {missing.name}: pip install 'equitrans[plot]'") from None

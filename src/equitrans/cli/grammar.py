@@ -6,10 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
-
 from equitrans.cli.arguments import Parser
-from equitrans.errors import ConfigError, DataError
+from equitrans.cli.console import Console, load_plots
+from equitrans.errors import ConfigError
 from equitrans.grammar.derivations import Tree
 from equitrans.grammar.learned import Learned, Names, to_json
 from equitrans.models.recursive import RecursiveTransducer
@@ -57,14 +56,12 @@ def run(arguments: Sequence[str]) -> int:
 
 def _derive(asked: argparse.Namespace, trained: Trained, model: RecursiveTransducer) -> int:
     source = trained.words(asked.derive)
-    if not source:
-        raise DataError("--derive: no words")
     _, alignments, tree = model.derivations(source)
     if tree is None:
         print(f"equitrans: {asked.derive!r}: no derivation", file=sys.stderr)
         return 1
     names = Names(trained.symmetry)
-    lines = names.tree(model.aligner.grammar, tree, source)
+    nested = _nested(model, names, tree, source)
     best = trained.predict([source])[0]
     if asked.json:
         content = {
@@ -72,21 +69,16 @@ def _derive(asked: argparse.Namespace, trained: Trained, model: RecursiveTransdu
             "target": trained.text(best.words),
             "log_prob": best.log_prob,
             "alignments": len(alignments),
-            "tree": _nested(model, names, tree, source),
+            "tree": nested,
         }
         print(json.dumps(content, ensure_ascii=False))
     else:
-        for depth, line in lines:
+        for depth, line in names.tree(model.aligner.grammar, tree, source):
             print("  " * depth + line)
         print(f"→ {trained.text(best.words)}")
     if asked.plot is not None:
-        try:
-            from equitrans.plots import draw_tree, save_figure
-        except ModuleNotFoundError as missing:
-            raise ConfigError(
-                f"pictures need {missing.name}: pip install 'equitrans[plot]'"
-            ) from None
-        save_figure(draw_tree(_nested(model, names, tree, source)), asked.plot)
+        plots = load_plots()
+        plots.save_figure(plots.draw_tree(nested), asked.plot)
         print(f"equitrans: wrote {asked.plot}", file=sys.stderr)
     return 0
 
@@ -105,9 +97,12 @@ def _nested(
 
 
 def _print(learned: Learned, trained: Trained) -> None:
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = Console()
     names = Names(trained.symmetry)
-    rows = [(names.rule(rule), n) for rule, n in zip(learned.grammar.rules, learned.support)]  # noqa: B905
+    rows = [
+        (names.rule(rule), n)
+        for rule, n in zip(learned.grammar.rules, learned.support, strict=True)
+    ]
     width = max((len(text) for text, _ in rows), default=0)
     explained = learned.pairs - len(learned.exceptions)
     console.print(

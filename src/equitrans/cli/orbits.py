@@ -9,8 +9,7 @@ from dataclasses import asdict
 from rich.table import Table
 
 from equitrans.cli.arguments import Parser, add_decoding, load
-from equitrans.cli.console import Console
-from equitrans.errors import ConfigError
+from equitrans.cli.console import Console, load_plots
 from equitrans.orbits import Orbits
 from equitrans.runs import Run
 from equitrans.trained import Trained
@@ -80,9 +79,7 @@ def _sizes(parts: Sequence[Sequence[int]]) -> str:
 
 
 def _draw(asked: argparse.Namespace) -> None:
-    try:
-        from equitrans.plots import draw_orbits, save_figure
-    except ModuleNotFoundError:
-        raise ConfigError("--plot needs matplotlib: pip install 'equitrans[plot]'") from None
+    plots = load_plots()
     run = Run.open(asked.run)
-    save_figure(draw_orbits(run.orbit_records(), str(run.config.orbits)), asked.plot)
+    figure = plots.draw_orbits(run.orbit_records(), str(run.config.orbits))
+    plots.save_figure(figure, asked.plot)

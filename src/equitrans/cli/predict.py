@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from equitrans.cli.arguments import Parser, add_decoding, load
-from equitrans.errors import ConfigError, DataError, VocabularyError
+from equitrans.cli.console import load_plots
+from equitrans.errors import DataError, VocabularyError
 from equitrans.evaluation import Alignment, Prediction, Words
 from equitrans.pairs import Pair, decode_lines, numbered_lines
 from equitrans.trained import Trained
@@ -169,9 +170,6 @@ def _arrows(alignment: Alignment) -> str:
 
 
 def _draw(alignments: list[Alignment], path: str) -> None:
-    try:
-        from equitrans.plots import draw_alignments, save_figure
-    except ModuleNotFoundError as missing:
-        raise ConfigError(f"pictures need {missing.name}: pip install 'equitrans[plot]'") from None
-    save_figure(draw_alignments(alignments), path)
+    plots = load_plots()
+    plots.save_figure(plots.draw_alignments(alignments), path)
     print(f"equitrans: wrote {path}", file=sys.stderr)

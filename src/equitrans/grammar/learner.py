@@ -172,7 +172,6 @@ class Learner:
             used.update(rules)
             if not rules:
                 lost.append(o)
-        self.grammar_used = used
         useful = [
             rule
             for r, rule in enumerate(self.grammar.rules)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from equitrans.grammar.parsing import Target
+from equitrans.grammar.parsing import Target, meet
 from equitrans.grammar.rules import Form, constant
 from equitrans.pairs import Pair
 from equitrans.symmetry import Symmetry
@@ -122,13 +122,8 @@ def _clusters(
     group.sort(key=lambda item: (sum(map(len, item[0])), -counts[item[1]]))
     for target, pair in group:
         for c, (common, members) in enumerate(clusters):
-            if len(common) != len(target):
-                continue
-            meet = tuple(
-                "".join(a for a in x if a in y) for x, y in zip(common, target, strict=True)
-            )
-            if all(meet):
-                clusters[c] = (meet, [*members, pair])
+            if (both := meet(common, target)) is not None:
+                clusters[c] = (both, [*members, pair])
                 break
         else:
             clusters.append((target, [pair]))

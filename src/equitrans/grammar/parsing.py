@@ -52,6 +52,20 @@ class Pieces:
         return len(piece) == len(self.target) and self.at(piece, 0)
 
 
+def meet(one: Target, other: Target) -> Target | None:
+    """What two targets allow both; None if nothing.
+
+    >>> meet(("ab", "c"), ("b", "cd")), meet(("a",), ("b",))
+    (('b', 'c'), None)
+    """
+    if one == other:
+        return one
+    if len(one) != len(other):
+        return None
+    common = tuple("".join(a for a in x if a in y) for x, y in zip(one, other, strict=True))
+    return common if all(common) else None
+
+
 Step = tuple[float, int, tuple[Span, ...], tuple[str, ...]]
 """Cost so far, the rule, where its symbols lie, and the yields of the holes it uses."""
 

@@ -7,7 +7,7 @@ whose yield is unknown and follows from the target: the same wherever the right 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from equitrans.grammar.parsing import Pieces, Target
+from equitrans.grammar.parsing import Pieces, Target, meet
 from equitrans.grammar.rules import CONSTANTS, HOLE, Span, constant_word
 
 Goal = tuple[int, int, Target]
@@ -110,8 +110,8 @@ class _Tiler:
             if isinstance(piece, str):
                 if self.pieces.at(piece, p):
                     self._go(p + len(piece), after, bound)
-            elif meet := _meet(piece, self.target[p : p + len(piece)]):
-                self._go(p + len(piece), after, {**bound, k: meet})
+            elif common := meet(piece, self.target[p : p + len(piece)]):
+                self._go(p + len(piece), after, {**bound, k: common})
         elif span in self.yields:
             for piece in self.yields[span]:
                 if piece and self.pieces.at(piece, p):
@@ -150,13 +150,3 @@ def _sizes(run: Target) -> Sequence[int]:
     if any(len(atoms) > 1 or ord(atoms) >= CONSTANTS for atoms in run):
         return range(n, 0, -1)
     return [size for size in range(n, 0, -1) if n % size == 0 and run[:size] * (n // size) == run]
-
-
-def _meet(piece: Target, target: Target) -> Target | None:
-    """What two pieces of a target allow both; None if nothing."""
-    if piece == target:
-        return piece
-    if len(piece) != len(target):
-        return None
-    meet = tuple("".join(a for a in x if a in y) for x, y in zip(piece, target, strict=True))
-    return meet if all(meet) else None
