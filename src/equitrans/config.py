@@ -8,6 +8,7 @@ from typing import Any
 
 from equitrans.data import DataConfig
 from equitrans.errors import ConfigError, nearest
+from equitrans.models.catalog import ModelConfig
 from equitrans.models.transducer import TransducerConfig
 from equitrans.settings import check_seed
 from equitrans.training import TrainingConfig
@@ -21,7 +22,7 @@ class RunConfig:
     """Everything that decides how a run ends."""
 
     data: DataConfig
-    model: TransducerConfig = field(default_factory=TransducerConfig)
+    model: ModelConfig = field(default_factory=TransducerConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     seed: int = 0
     orbits: str | None = None

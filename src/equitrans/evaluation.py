@@ -120,7 +120,7 @@ def predict(
     predictions commute with the group even where hypotheses tie, words that the source does not
     show aside.
     """
-    symmetry = model.symmetry
+    symmetry = model.sharing
     renamings = [Renaming(symmetry) for _ in sentences]
     renamed = [
         renaming.source(symmetry.source.encode(sentence))
@@ -169,7 +169,7 @@ def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int
         templates=tuple(symmetry.template(p.source) for p in pairs),
         loss=None
         if unknown_targets(pairs, symmetry)
-        else mean_loss(model, Rows.of(pairs, symmetry)),
+        else mean_loss(model, Rows.of(pairs, model.sharing)),
         refused=sum(predictions[0].is_refused for predictions in best),
     )
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from equitrans.errors import SymmetryError, nearest
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.table import TableTranslator
-from equitrans.models.transducer import Transducer
+from equitrans.models.transducer import Transducer, TransducerConfig
 from equitrans.symmetry import LexicalClass, Symmetry
 from equitrans.trained import Trained
 from equitrans.vocabulary import EOS, Vocabulary
@@ -47,6 +47,10 @@ def extend(trained: Trained, name: str, words: Mapping[str, str]) -> Extension:
                 raise SymmetryError(
                     f"{word!r} is not a single character, as this model's words are"
                 )
+    if not isinstance(trained.config, TransducerConfig) or not isinstance(
+        trained.model, Transducer | RecursiveTransducer
+    ):
+        raise SymmetryError("words can be added to a transducer only: other models learn each word")
     before = trained.symmetry
     symmetry = _extended(before, name, words)
     config = replace(trained.config, translator="table", group="symmetric")

@@ -6,6 +6,7 @@ from typing import Literal
 
 from equitrans.batches import Rows
 from equitrans.discovery import discover
+from equitrans.models.catalog import ModelConfig, is_recursive
 from equitrans.models.transducer import TransducerConfig
 from equitrans.pairs import Pair, as_pairs, hold_out
 from equitrans.recursion import learn
@@ -19,7 +20,7 @@ def fit(
     pairs: Iterable[tuple[str | Sequence[str], str | Sequence[str]]],
     classes: Iterable[LexicalClass] | Literal["discover"] = (),
     *,
-    model: TransducerConfig | None = None,
+    model: ModelConfig | None = None,
     training: TrainingConfig | None = None,
     seed: int = 0,
 ) -> Trained:
@@ -43,11 +44,11 @@ def fit(
         max_length=longest_prediction(pairs),
         seed=seed,
     )
-    if model.aligner == "recursive":
+    if is_recursive(model):
         return learn_rules(trained, pairs, seed=seed)
     learned, held = hold_out(pairs, fraction=0.1, how="random", seed=seed)
-    rows = Rows.of(learned, trained.symmetry)
-    valid = Rows.of(held, trained.symmetry) if held else None
+    rows = Rows.of(learned, trained.model.sharing)
+    valid = Rows.of(held, trained.model.sharing) if held else None
     state = TrainState.new(trained.model, training, seed=seed)
     for _ in train(state, rows, valid, training):
         pass
@@ -57,6 +58,7 @@ def fit(
 
 def learn_rules(trained: Trained, pairs: Sequence[Pair], *, seed: int) -> Trained:
     """The same model with its rules and weights learned."""
+    assert is_recursive(trained.config)
     return replace(trained, model=learn(pairs, trained.symmetry, trained.config, seed=seed))
 
 

@@ -29,6 +29,7 @@ from equitrans.errors import ConfigError, DataError, RunError
 from equitrans.files import write_atomically
 from equitrans.fitting import learn_rules, longest_prediction
 from equitrans.models.base import mean_loss
+from equitrans.models.catalog import is_recursive
 from equitrans.orbits import family, orbits
 from equitrans.pairs import Pair, split_words
 from equitrans.symmetry import Symmetry
@@ -146,12 +147,12 @@ class Run:
         out.
         """
         config = self.config.training
-        if self.config.model.aligner == "recursive":
+        if is_recursive(self.config.model):
             yield self._learn(data)
             return
         state = self.state(device=device)
-        rows = Rows.of(data.train, state.model.symmetry)
-        valid = Rows.of(data.valid, state.model.symmetry) if data.valid else None
+        rows = Rows.of(data.train, state.model.sharing)
+        valid = Rows.of(data.valid, state.model.sharing) if data.valid else None
         self._trim_log(LOG, state.epoch)
         record = self._orbit_recorder(data, state)
         saved_at, saved_best = time.monotonic(), state.best_epoch

@@ -19,8 +19,9 @@ from equitrans.errors import DataError, EquitransError, RunError, SymmetryError,
 from equitrans.evaluation import Alignment, Prediction, Report, Words
 from equitrans.files import write_atomically
 from equitrans.grammar.learned import Learned, from_json, to_json
+from equitrans.models.base import Model
+from equitrans.models.catalog import MODELS, ModelConfig, build, is_recursive, name_of
 from equitrans.models.recursive import RecursiveTransducer
-from equitrans.models.transducer import Transducer, TransducerConfig
 from equitrans.orbits import Orbits, is_plain, orbits
 from equitrans.pairs import Pair, join_words, split_words
 from equitrans.symmetry import LexicalClass, Symmetry
@@ -37,22 +38,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained transducer.
+    """A trained model.
 
+    >>> from equitrans import TransducerConfig
     >>> trained = Trained.new(TransducerConfig(), Symmetry.of([], [(("a",), ("A",))]), max_length=3)
     >>> len(trained.predict(["a a"])[0].words) <= 3
     True
     """
 
-    model: Transducer | RecursiveTransducer
-    config: TransducerConfig
+    model: Model
+    config: ModelConfig
     max_length: int
     characters: bool = False
 
     @classmethod
     def new(
         cls,
-        config: TransducerConfig,
+        config: ModelConfig,
         symmetry: Symmetry,
         *,
         max_length: int,
@@ -65,12 +67,7 @@ class Trained:
         """
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            model: Transducer | RecursiveTransducer
-            if config.aligner == "recursive":
-                model = config.build_recursive(symmetry, learned or Learned.nothing())
-            else:
-                model = config.build(symmetry)
-            return cls(model, config, max_length, characters)
+            return cls(build(config, symmetry, learned), config, max_length, characters)
 
     @property
     def symmetry(self) -> Symmetry:
@@ -118,9 +115,9 @@ class Trained:
     def align(self, pair: Pair) -> Alignment:
         """Which source word each target word comes from."""
         self.model.eval()
-        symmetry, device = self.symmetry, next(self.model.parameters()).device
+        device = next(self.model.parameters()).device
         # one pair in a batch of its own: the row may be another member of its orbit, aligned alike
-        (batch,) = in_order(Rows.of([pair], symmetry))
+        (batch,) = in_order(Rows.of([pair], self.model.sharing))
         prob = self.model.alignments(batch.to(device))[0].tolist()
         return Alignment(
             source=("BOS", *pair.source, "EOS"),
@@ -185,6 +182,7 @@ class Trained:
             "version": __version__,
             "max_length": self.max_length,
             "characters": self.characters,
+            "kind": name_of(self.config),
             "model": asdict(self.config),
             **more,
         }
@@ -233,7 +231,10 @@ class Trained:
         config = read_json(directory / "config.json")
         words = read_json(directory / "vocabulary.json")
         try:
-            model = from_dict(TransducerConfig, config["model"])
+            kind = config.get("kind", "transducer")
+            if kind not in MODELS:
+                raise RunError(f"unknown model {kind!r}{nearest(str(kind), MODELS)}")
+            model = from_dict(MODELS[kind], config["model"])
             symmetry = Symmetry(
                 Vocabulary(tuple(words["source"])),
                 Vocabulary(tuple(words["target"])),
@@ -247,7 +248,7 @@ class Trained:
             if not isinstance(length, int) or length < 1:
                 raise RunError(f"max_length is {length!r}; it must be a number above 0")
             learned = None
-            if model.aligner == "recursive" and (directory / GRAMMAR).is_file():
+            if is_recursive(model) and (directory / GRAMMAR).is_file():
                 learned = from_json(read_json(directory / GRAMMAR), symmetry)
             return cls.new(
                 model,

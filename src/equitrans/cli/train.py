@@ -20,7 +20,7 @@ from equitrans.errors import ConfigError, nearest
 from equitrans.evaluation import stuck_classes
 from equitrans.grammar.learned import Learned
 from equitrans.models.recursive import RecursiveTransducer
-from equitrans.models.transducer import TransducerConfig
+from equitrans.models.transducer import Transducer, TransducerConfig
 from equitrans.pairs import HoldOut
 from equitrans.runs import Run
 from equitrans.trained import WEIGHTS, Trained
@@ -70,6 +70,8 @@ def run(arguments: Sequence[str]) -> int:
     trained = Trained.load(started.path, device=device)
     if isinstance(trained.model, RecursiveTransducer):
         _describe_rules(console, trained.model.learned, started.path)
+        return 0
+    if not isinstance(trained.model, Transducer):
         return 0
     for name in stuck_classes(trained.model, Rows.of(data.train, trained.symmetry)):
         console.print(

@@ -17,10 +17,17 @@ from equitrans.vocabulary import BOS, PAD
 class Model(nn.Module, ABC):
     """A distribution p(y | x) that can be trained and asked for its best y.
 
-    ``symmetry`` holds its vocabularies, and the classes under which batches for it may share work.
+    ``symmetry`` holds its vocabularies and the classes that it was given.
     """
 
     symmetry: Symmetry
+
+    @property
+    def sharing(self) -> Symmetry:
+        """The classes under which pairs have the same likelihood by construction, so that one
+        stands for all: those of the model if it is equivariant, none if it is not.
+        """
+        return self.symmetry
 
     @abstractmethod
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
@@ -35,6 +42,12 @@ class Model(nn.Module, ABC):
     @abstractmethod
     def correct(self, batch: Batch) -> Bool[Tensor, " b"]:
         """Whether greedy decoding of each row's source gives the row's target."""
+
+    @abstractmethod
+    def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
+        """How much each target word comes from each source position, which sums to 1: the
+        posterior p(a_m = n | x, y) where alignments are hard, the attention where they are soft.
+        """
 
 
 class Autoregressive(Model, ABC):

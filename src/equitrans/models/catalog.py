@@ -1,0 +1,31 @@
+"""The models of the project by name, and how one is made from its settings."""
+
+from typing import TypeGuard
+
+from equitrans.grammar.learned import Learned
+from equitrans.models.base import Model
+from equitrans.models.transducer import TransducerConfig
+from equitrans.symmetry import Symmetry
+
+ModelConfig = TransducerConfig
+
+MODELS: dict[str, type[ModelConfig]] = {"transducer": TransducerConfig}
+
+
+def name_of(config: ModelConfig) -> str:
+    """The name of the model that some settings are for."""
+    return next(name for name, kind in MODELS.items() if type(config) is kind)
+
+
+def is_recursive(config: ModelConfig) -> TypeGuard[TransducerConfig]:
+    """Whether the model is a transducer whose aligner is a grammar, learned in a way of its own."""
+    return isinstance(config, TransducerConfig) and config.aligner == "recursive"
+
+
+def build(config: ModelConfig, symmetry: Symmetry, learned: Learned | None = None) -> Model:
+    """A new model with weights from torch's current random state; a recursive aligner has the
+    rules given, or none.
+    """
+    if is_recursive(config):
+        return config.build_recursive(symmetry, learned or Learned.nothing())
+    return config.build(symmetry)
