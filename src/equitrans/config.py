@@ -1,16 +1,16 @@
 """The settings of a run, and the built-in ones by name."""
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from equitrans.data import DataConfig
 from equitrans.errors import ConfigError, nearest
-from equitrans.models.catalog import ModelConfig
+from equitrans.models.catalog import MODELS, ModelConfig
 from equitrans.models.transducer import TransducerConfig
-from equitrans.settings import check_seed
+from equitrans.settings import check_seed, from_dict
 from equitrans.training import TrainingConfig
 
 Settings = dict[str, Any]
@@ -36,6 +36,40 @@ class RunConfig:
             raise ConfigError(f"orbits_every is {self.orbits_every}; it must be 1 or more")
 
 
+def run_config(settings: Settings) -> RunConfig:
+    """Settings as on the command line, those of a recipe included, as one value.
+
+    >>> run_config({"split": "length", "model.hidden": 32}).model.hidden
+    32
+    """
+    names = {f.name for f in fields(DataConfig)} | {"kind", "seed", "orbits", "orbits_every"}
+    parts: dict[str, Settings] = {"data": {}, "model": {}, "training": {}, "run": {}}
+    for name, value in settings.items():
+        section, dot, field_name = name.partition(".")
+        if dot and section in ("model", "training"):
+            parts[section][field_name] = value
+        elif name in names:
+            parts["run" if name in ("kind", "seed", "orbits", "orbits_every") else "data"][name] = (
+                value
+            )
+        else:
+            raise ConfigError(f"{name} is not a setting{nearest(name, names)}")
+    kind = parts["run"].pop("kind", "transducer")
+    return RunConfig(
+        data=from_dict(DataConfig, parts["data"]),
+        model=from_dict(find_model(kind), parts["model"]),
+        training=from_dict(TrainingConfig, parts["training"]),
+        **parts["run"],
+    )
+
+
+def find_model(kind: str) -> type[ModelConfig]:
+    """The settings of the model of that name."""
+    if kind not in MODELS:
+        raise ConfigError(f"unknown model {kind!r}{nearest(kind, MODELS)}")
+    return MODELS[kind]
+
+
 @cache
 def _recipes() -> dict[str, dict[str, Any]]:
     return tomllib.loads((files("equitrans") / "recipes.toml").read_text(encoding="utf-8"))
@@ -46,6 +80,12 @@ def recipe_names() -> list[str]:
     return list(_recipes())
 
 
+def default_recipe(kind: str) -> str:
+    """The recipe of a model without a choice: for a baseline the one of its name."""
+    find_model(kind)
+    return "default" if kind == "transducer" else kind
+
+
 def recipe(name: str, split: str | None) -> Settings:
     """The settings of a recipe for a split, or for data of one's own.
 
@@ -54,7 +94,7 @@ def recipe(name: str, split: str | None) -> Settings:
     >>> recipe("paper-swapped", "add_jump")["model.hidden"]
     223
     >>> recipe("default", "length")
-    {'hold_out': 'longest'}
+    {'kind': 'transducer', 'hold_out': 'longest'}
     """
     swapped = name.endswith("-swapped")
     recipes = _recipes()
@@ -64,12 +104,12 @@ def recipe(name: str, split: str | None) -> Settings:
     candidates = ["any"] if split is None else [split, split.partition("_p")[0], "scan"]
     found = next((candidate for candidate in candidates if candidate in tables), None)
     if found is None:
-        known = ", ".join(key for key in tables if key not in ("all", "like"))
+        known = ", ".join(key for key in tables if key not in ("all", "like", "model"))
         raise ConfigError(f"recipe {name!r} is for {known}, not for {split or 'own data'}")
     if isinstance(tables[found], str):
         return recipe(tables[found], split)
-    settings: Settings = {}
     parent = recipes.get(tables.get("like", ""), {})
+    settings: Settings = {"kind": tables.get("model", parent.get("model", "transducer"))}
     for table in (parent.get("all", {}), tables.get("all", {}), tables[found]):
         settings |= _flat(table)
     if swapped:

@@ -32,8 +32,9 @@ from equitrans.models.base import mean_loss
 from equitrans.models.catalog import is_recursive
 from equitrans.orbits import family, orbits
 from equitrans.pairs import Pair, split_words
+from equitrans.settings import from_dict
 from equitrans.symmetry import Symmetry
-from equitrans.trained import WEIGHTS, Trained, from_dict, read_json, refuse_used
+from equitrans.trained import WEIGHTS, Trained, read_json, refuse_used
 from equitrans.training import Epoch, TrainingConfig, TrainState, ended, train
 
 STATE, LOG, ORBITS = "state.safetensors", "epochs.jsonl", "orbits.jsonl"
@@ -257,6 +258,11 @@ class Run:
         else:
             self._trim_log(ORBITS, state.epoch // every + 1)
         return record
+
+    def epochs(self) -> list[dict[str, Any]]:
+        """All epochs so far, as they were logged."""
+        path = self.path / LOG
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
     def orbit_records(self) -> list[dict[str, Any]]:
         """The observed orbits of the run's sentence through training."""

@@ -2,9 +2,22 @@
 
 from dataclasses import fields
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from equitrans.errors import ConfigError, nearest
+
+T = TypeVar("T")
+
+
+def from_dict(cls: type[T], content: dict[str, Any]) -> T:
+    """A settings dataclass from a dictionary; an unknown name is answered with the nearest one."""
+    if not isinstance(content, dict):
+        raise ConfigError(f"{content!r} are no settings")
+    names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+    for name in content:
+        if name not in names:
+            raise ConfigError(f"{name!r} is not a setting{nearest(name, names)}")
+    return cls(**content)
 
 
 def check_settings(section: str, settings: Any) -> None:

@@ -4,9 +4,9 @@ was trained.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -24,6 +24,7 @@ from equitrans.models.catalog import MODELS, ModelConfig, build, is_recursive, n
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.orbits import Orbits, is_plain, orbits
 from equitrans.pairs import Pair, join_words, split_words
+from equitrans.settings import from_dict
 from equitrans.symmetry import LexicalClass, Symmetry
 from equitrans.vocabulary import Vocabulary
 
@@ -32,8 +33,6 @@ FORMAT = 1
 
 WEIGHTS = "best.safetensors"
 GRAMMAR = "grammar.json"
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -294,17 +293,6 @@ def refuse_used(path: Path | str) -> None:
             f"{path} is in use; choose another directory, "
             f"or continue the run in it with --resume {path}"
         )
-
-
-def from_dict(cls: type[T], content: dict[str, Any]) -> T:
-    """A settings dataclass from a dictionary; an unknown name is answered with the nearest one."""
-    if not isinstance(content, dict):
-        raise RunError(f"{content!r} are no settings")
-    names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
-    for name in content:
-        if name not in names:
-            raise RunError(f"{name!r} is not a setting{nearest(name, names)}")
-    return cls(**content)
 
 
 def _json(content: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from argparse import RawDescriptionHelpFormatter
+from argparse import SUPPRESS, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,21 @@ from equitrans.batches import Rows
 from equitrans.cli.arguments import Parser, find_device, set_threads
 from equitrans.cli.console import Console
 from equitrans.cli.progress import follow
-from equitrans.config import RunConfig, recipe, recipe_names
+from equitrans.config import (
+    RunConfig,
+    Settings,
+    default_recipe,
+    find_model,
+    recipe,
+    recipe_names,
+)
 from equitrans.data import Data, DataConfig, load_data
 from equitrans.errors import ConfigError, nearest
 from equitrans.evaluation import stuck_classes
 from equitrans.grammar.learned import Learned
+from equitrans.models.catalog import MODELS
 from equitrans.models.recursive import RecursiveTransducer
-from equitrans.models.transducer import Transducer, TransducerConfig
+from equitrans.models.transducer import Transducer
 from equitrans.pairs import HoldOut
 from equitrans.runs import Run
 from equitrans.trained import WEIGHTS, Trained
@@ -35,6 +43,7 @@ examples:
   equitrans train --data pairs.tsv --classes classes.toml --out runs/mine
   equitrans train --data pairs.tsv --classes discover --out runs/found
   equitrans train --split length --recipe paper --out runs/length
+  equitrans train --split add_jump --model gordon --out runs/gordon
   equitrans train --split simple_p1 --training.epochs 12 --model.hidden 64 --out runs/p1
   equitrans train --data pairs.tsv --classes classes.toml --model.aligner recursive --out runs/rules
   equitrans train --resume runs/jump
@@ -103,19 +112,35 @@ def _describe_rules(console: Console, learned: Learned, path: Path) -> None:
 def _parse(arguments: Sequence[str]) -> Any:
     """Two passes: the first finds the recipe, which gives the second its defaults."""
     first = Parser("train", ABOUT, EXAMPLES)
-    first.add_argument("--split")
-    first.add_argument("--recipe")
-    first.add_argument("--config")
+    for name in ("--split", "--recipe", "--config", "--model"):
+        first.add_argument(name)
     chosen, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
     written = _read_config(chosen.config)
-    parser = _parser(
-        chosen.recipe or written.get("recipe", "default"), chosen.split or written.get("split")
-    )
+    kind = chosen.model or written.get("kind")
+    name = chosen.recipe or written.get("recipe") or default_recipe(kind or "transducer")
+    settings = recipe(name, chosen.split or written.get("split"))
+    if kind is not None and settings["kind"] != kind:
+        raise ConfigError(f"recipe {name!r} is for the model {settings['kind']!r}, not {kind!r}")
+    parser = _parser(settings | {"recipe": name})
     try:
-        return parser.parse_args(list(arguments))
+        return parser.parse_args(_without_model(arguments))
     except ArgumentError as error:
         options = [option for action in parser._actions for option in action.option_strings]
         raise ConfigError(_one_line(str(error), options)) from None
+
+
+def _without_model(arguments: Sequence[str]) -> list[str]:
+    """The arguments without the name of a model, which the parser would take for a file.
+
+    >>> _without_model(["--model", "gordon", "--model.hidden", "8", "--model=wu"])
+    ['--model.hidden', '8']
+    """
+    kept, skip = [], False
+    for argument in arguments:
+        if not skip and argument != "--model" and not argument.startswith("--model="):
+            kept.append(argument)
+        skip = argument == "--model"
+    return kept
 
 
 def _read_config(path: str | None) -> dict[str, Any]:
@@ -158,7 +183,7 @@ def _kind(python: str) -> str:
     return re.sub(r"<class '(.*)'>", r"\1", python).replace("NoneType", "null")
 
 
-def _parser(recipe_name: str, split: str | None) -> ArgumentParser:
+def _parser(settings: Settings) -> ArgumentParser:
     parser = ArgumentParser(
         prog="equitrans train",
         description=ABOUT,
@@ -192,7 +217,8 @@ def _parser(recipe_name: str, split: str | None) -> ArgumentParser:
     )
     parser.add_argument("--out", type=str | None, help="the run directory to make")
     parser.add_argument("--resume", type=str | None, help="a run directory to continue")
-    parser.add_argument("--recipe", default="default", help=", ".join(recipe_names()))
+    parser.add_argument("--recipe", help=", ".join(recipe_names()))
+    parser.add_argument("--kind", help=SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help="decides all that is random")
     parser.add_argument(
         "--orbits", type=str | None, help="a sentence of the data whose orbits are recorded"
@@ -206,9 +232,11 @@ def _parser(recipe_name: str, split: str | None) -> ArgumentParser:
     parser.add_argument(
         "--config", action=ActionConfigFile, help="settings from a YAML or JSON file"
     )
-    parser.add_class_arguments(TransducerConfig, "model")
+    parser.add_class_arguments(find_model(settings["kind"]), "model")
+    (choice,) = (action for action in parser._actions if "--model" in action.option_strings)
+    choice.metavar, choice.help = "NAME", f"one of {', '.join(MODELS)}; its settings are these:"
     parser.add_class_arguments(TrainingConfig, "training")
-    parser.set_defaults(recipe(recipe_name, split))
+    parser.set_defaults(settings)
     return parser
 
 
@@ -229,7 +257,7 @@ def _run_config(asked: Any) -> RunConfig:
             hold_out=asked.hold_out,
             validation=asked.validation,
         ),
-        model=TransducerConfig(**asked.model),
+        model=find_model(asked.kind)(**asked.model),
         training=TrainingConfig(**asked.training),
         seed=asked.seed,
         orbits=asked.orbits,

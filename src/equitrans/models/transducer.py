@@ -125,7 +125,9 @@ class Transducer(Autoregressive):
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
         warm = moment is not None and moment.done < self.warm_start
-        by_word = self.marginal(self._joint(batch, uniform=warm), moment=moment)
+        # a warm start is IBM's model 1, a sum, whatever comes after it
+        marginal = Sum() if warm else self.marginal
+        by_word = marginal(self._joint(batch, uniform=warm), moment=moment)
         return -by_word.masked_fill(batch.target == PAD, 0.0).sum(1)
 
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:

@@ -1,0 +1,102 @@
+"""The paper's experiments as data: a TOML file each, read by ``load``.
+
+title     what the experiment shows
+splits    its columns
+seeds     how many trainings there are for each row and split, from seed 0 on
+row       name; settings, as on the command line of ``equitrans train`` (without them it only has
+          figures that were published); published, percent by split; and where they differ from the
+          above, splits and seeds
+row.quick settings on top of these for the small version; without it the row is left out there
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from equitrans.config import Settings
+from equitrans.errors import ConfigError, nearest
+from equitrans.records import Job
+
+PLACE = files("equitrans") / "experiments"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system, and the figures that were published for it, in percent by split."""
+
+    name: str
+    splits: tuple[str, ...]
+    seeds: int
+    settings: Settings | None = None
+    """None if there are published figures only."""
+    width: int = 3
+    published: Mapping[str, float] = field(default_factory=dict)
+
+    def jobs(self, split: str, *, official: bool) -> list[Job]:
+        """The trainings of one cell."""
+        if self.settings is None or split not in self.splits:
+            return []
+        return [
+            Job.of(split, self.settings, seed=seed, width=self.width, official=official)
+            for seed in range(self.seeds)
+        ]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Systems by splits."""
+
+    name: str
+    title: str
+    splits: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def jobs(self, *, official: bool) -> Iterator[Job]:
+        """All trainings: first the first seed of every cell, so that there is soon something to
+        see.
+        """
+        cells = [row.jobs(split, official=official) for row in self.rows for split in self.splits]
+        for seed in range(max(map(len, cells), default=0)):
+            yield from (cell[seed] for cell in cells if seed < len(cell))
+
+
+def names() -> list[str]:
+    """The experiments there are."""
+    return sorted(
+        p.name.removesuffix(".toml") for p in PLACE.iterdir() if p.name.endswith(".toml")
+    )
+
+
+def load(name: str, *, quick: bool = False) -> Experiment:
+    """An experiment by name, in full or in its small version."""
+    if name not in names():
+        raise ConfigError(f"unknown experiment {name!r}{nearest(name, names())}")
+    content = tomllib.loads((PLACE / f"{name}.toml").read_text(encoding="utf-8"))
+    splits = tuple(content["splits"])
+    small = content.get("quick", {}) if quick else {}
+    splits = tuple(small.get("splits", splits))
+    rows = []
+    for row in content["row"]:
+        settings = row.get("settings")
+        if quick and settings is not None:
+            if "quick" not in row:
+                continue
+            settings = settings | row["quick"]
+        rows.append(
+            Row(
+                name=row["name"],
+                splits=tuple(row.get("splits", splits)),
+                seeds=small.get("seeds", row.get("seeds", content["seeds"])),
+                settings=settings,
+                width=row.get("width", 3),
+                published=row.get("published", {}),
+            )
+        )
+    return Experiment(name, content["title"], splits, tuple(rows))
+
+
+def figures(records: list[dict[str, Any]]) -> list[float]:
+    """Exact match in percent, seed by seed; a run that broke down has none right."""
+    return [100 * r["test"]["exact_match"] if r["test"] else 0.0 for r in records]

@@ -1,0 +1,245 @@
+"""One record = one training with its figures, as a small JSON file without weights. Tables and
+pictures are made from records alone, so that they can be made again without training.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from equitrans.config import RunConfig, Settings, default_recipe, recipe, run_config
+from equitrans.data import load_data
+from equitrans.errors import ConfigError, RunError
+from equitrans.evaluation import Report
+from equitrans.files import write_atomically
+from equitrans.models.catalog import MODELS, name_of
+from equitrans.runs import Run
+from equitrans.trained import Trained, read_json
+from equitrans.training import TrainingConfig
+
+Record = dict[str, Any]
+
+FORMAT = 1
+POINTS = 60
+"""A learning curve has at most about so many points."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A training on a split with its evaluation: all that decides the figures.
+
+    ``official`` says whether the pairs come from the official files, in their order; where these
+    lie does not matter.
+    """
+
+    config: RunConfig
+    width: int = 3
+    official: bool = False
+
+    @classmethod
+    def of(
+        cls, split: str, settings: Settings, *, seed: int, width: int = 3, official: bool = False
+    ) -> "Job":
+        """A job from settings as on the command line of ``equitrans train``.
+
+        >>> job = Job.of("length", {"recipe": "paper", "training.epochs": 9}, seed=3)
+        >>> job.name  # doctest: +ELLIPSIS
+        'length/transducer-...-3.json'
+        """
+        settings = dict(settings)
+        name = settings.pop("recipe", None) or default_recipe(settings.get("kind", "transducer"))
+        merged = recipe(name, split) | settings | {"split": split, "seed": seed}
+        return cls(run_config(merged), width, official)
+
+    @property
+    def settings(self) -> Settings:
+        """Everything by its dotted name, the seed aside."""
+        config = self.config
+        flat: Settings = {"kind": name_of(config.model), "width": self.width}
+        flat |= {"official": self.official, "orbits": config.orbits}
+        flat |= {"orbits_every": config.orbits_every}
+        flat |= {k: v for k, v in asdict(config.data).items() if k != "scan_dir"}
+        for section in ("model", "training"):
+            part = asdict(getattr(config, section))
+            flat |= {f"{section}.{key}": value for key, value in part.items()}
+        return flat
+
+    @property
+    def name(self) -> str:
+        """The file of the job's record, within the folder of all."""
+        kind = name_of(self.config.model)
+        usual = replace(self, config=_usual(self.config), width=3).settings
+        # what is as usual is left out, so that a setting that comes to exist renames no record
+        unusual = {k: v for k, v in self.settings.items() if v != usual[k]}
+        text = json.dumps(unusual | {"split": self.config.data.split}, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:10]
+        return f"{self.config.data.split}/{kind}-{digest}-{self.config.seed}.json"
+
+
+def _usual(config: RunConfig) -> RunConfig:
+    """Settings of the same model with nothing chosen."""
+    data = replace(config.data, classes=None, hold_out="random", validation=0.1)
+    model = MODELS[name_of(config.model)]()
+    return RunConfig(data=data, model=model, training=TrainingConfig(), seed=config.seed)
+
+
+@dataclass(frozen=True)
+class Order:
+    """A job, and where it is done."""
+
+    job: Job
+    directory: str
+    """Its run directory, resumed if it exists and removed when the record is made."""
+    scan_dir: str | None = None
+    device: str = "cpu"
+    keep: bool = False
+    """Whether the run directory stays."""
+
+
+def perform(order: Order) -> Record:
+    """Train, from where an earlier attempt was interrupted, judge on the test set once, and give
+    the record.
+    """
+    job, path = order.job, Path(order.directory)
+    config = replace(job.config, data=replace(job.config.data, scan_dir=order.scan_dir))
+    if (path / "vocabulary.json").is_file() and (path / "config.json").is_file():
+        run = Run.open(path)
+        if replace(job, config=run.config).name != job.name:
+            raise RunError(f"{path} has other settings than its record; remove it")
+        data = run.load_data()
+    else:
+        shutil.rmtree(path, ignore_errors=True)  # what an interrupted creation has left
+        data = load_data(config.data, seed=config.seed)
+        run = Run.create(path, config, data)
+    record: Record = {"format": FORMAT, "settings": job.settings, "seed": config.seed}
+    record |= {"made": datetime.now(UTC).isoformat(timespec="seconds")} | _machine(order.device)
+    try:
+        for _ in run.train(data, device=order.device):
+            pass
+    except RunError as error:  # a loss that is no number, say: a figure like any other
+        return record | {"failed": str(error), "test": None}
+    trained = Trained.load(path, device=order.device)
+    started = time.monotonic()
+    report = trained.evaluate(data.test, width=job.width)
+    epochs = run.epochs()
+    best = [epoch for epoch in epochs if epoch["is_best"]][-1]
+    record |= {
+        "parameters": sum(p.numel() for p in trained.model.parameters()),
+        "pairs": {"train": len(data.train), "valid": len(data.valid), "test": len(data.test)},
+        "seconds": {
+            "training": round(epochs[-1]["seconds"], 1),
+            "test": round(time.monotonic() - started, 1),
+        },
+        "epochs": epochs[-1]["number"],
+        "updates": epochs[-1]["updates"],
+        "best_epoch": best["number"],
+        "valid": {"loss": best["valid_loss"], "accuracy": best["valid_accuracy"]},
+        "test": _test(report),
+        "curve": _curve(epochs),
+    }
+    if config.orbits is not None:
+        record["orbits"] = [
+            {"epoch": r["epoch"], "observed": r["observed"]} for r in run.orbit_records()
+        ]
+    if not order.keep:
+        shutil.rmtree(path)
+    return record
+
+
+def _machine(device: str) -> Record:
+    from equitrans import __version__
+
+    name = torch.cuda.get_device_name() if device.startswith("cuda") else _processor()
+    return {
+        "version": {
+            "equitrans": __version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
+        "machine": {"device": name, "cores": os.cpu_count(), "threads": torch.get_num_threads()},
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _test(report: Report) -> Record:
+    return {
+        "exact_match": report.exact_match,
+        "right": sum(report.right),
+        "pairs": len(report.pairs),
+        "refused": report.refused,
+        "loss": report.loss,
+        "by_length": {str(k): [t.right, t.pairs] for k, t in report.by_length().items()},
+    }
+
+
+def _curve(epochs: list[Record]) -> dict[str, list[float | None]]:
+    """Some epochs, evenly, and the last, by column."""
+    step = -(-len(epochs) // POINTS)
+    chosen = epochs[step - 1 :: step]
+    if chosen[-1] is not epochs[-1]:
+        chosen.append(epochs[-1])
+    names = ("number", "updates", "train_loss", "valid_loss", "valid_accuracy")
+    return {name: [_short(epoch[name]) for epoch in chosen] for name in names}
+
+
+def _short(value: float | None) -> float | None:
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+@dataclass(frozen=True)
+class Records:
+    """A folder of records."""
+
+    directory: Path
+
+    def find(self, job: Job) -> Record | None:
+        """The record of a job, if there is one made with the same settings."""
+        path = self.directory / job.name
+        if not path.is_file():
+            return None
+        record = read_record(path)
+        # a default that has changed since keeps its file's name, but makes the record another's
+        known = record["settings"]
+        same = all(known.get(k, v) == v for k, v in job.settings.items())
+        return record if same else None
+
+    def add(self, job: Job, record: Record) -> None:
+        """Keep a record."""
+        path = self.directory / job.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, _dump(record))
+
+    def missing(self, jobs: Iterable[Job]) -> list[Job]:
+        """The jobs without a record, each once."""
+        return [job for job in dict.fromkeys(jobs) if self.find(job) is None]
+
+
+def read_record(path: Path) -> Record:
+    """One record."""
+    record = read_json(path)
+    for name in ("settings", "seed", "test"):
+        if name not in record:
+            raise ConfigError(f"{path} is no record: it has no {name!r}")
+    return record
+
+
+def _dump(record: Mapping[str, Any]) -> str:
+    """JSON with one line for each thing on the first level."""
+    lines = (f" {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in record.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"

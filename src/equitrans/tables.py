@@ -1,0 +1,101 @@
+"""Records in, Markdown out: our figures beside the published ones."""
+
+from collections.abc import Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+from equitrans.experiments import Experiment, figures
+from equitrans.records import Record, Records
+
+TITLES = {
+    "simple": "Simple",
+    "add_jump": "Add Jump",
+    "around_right": "Around Right",
+    "length": "Length",
+}
+
+
+def title(split: str) -> str:
+    """A column's head.
+
+    >>> title("add_jump"), title("simple_p16")
+    ('Add Jump', '16 %')
+    """
+    return TITLES.get(split) or f"{split.removeprefix('simple_p')} %"
+
+
+def make_table(experiment: Experiment, records: Records, *, official: bool) -> str:
+    """The experiment with a cell for every system and split, then every seed of every cell."""
+    found = {
+        (row.name, split): [
+            record
+            for job in row.jobs(split, official=official)
+            if (record := records.find(job)) is not None
+        ]
+        for row in experiment.rows
+        for split in experiment.splits
+    }
+    head = ["system", *map(title, experiment.splits)]
+    lines, seeds = [], []
+    for row in experiment.rows:
+        if row.published:
+            cells = (row.published.get(split) for split in experiment.splits)
+            lines.append(
+                [f"*{row.name.partition(':')[0]}, published*"]
+                + ["" if cell is None else f"*{cell}*" for cell in cells]
+            )
+        if row.settings is None:
+            continue
+        cells_found = [found[row.name, split] for split in experiment.splits]
+        if any(cells_found):
+            lines.append([row.name, *map(_summary, cells_found)])
+        seeds += [
+            [row.name, title(split), *_every_seed(cell)]
+            for split, cell in zip(experiment.splits, cells_found, strict=True)
+            if cell
+        ]
+    parts = [f"## {experiment.title}", _markdown(head, lines)]
+    if seeds:
+        parts.append(
+            _markdown(
+                ["system", "split", "every seed", "mean", "best", "−log p, validation", "seconds"],
+                seeds,
+            )
+        )
+    if not official:
+        parts.append(
+            "Without the official files: Simple and its parts are random draws of our own, which "
+            "are not the published ones."
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(records: Sequence[Record]) -> str:
+    """Mean and spread.
+
+    >>> _summary([{"test": {"exact_match": 0.5}}, {"test": {"exact_match": 1.0}}])
+    '75.00 ± 35.36 (2)'
+    """
+    if not records:
+        return ""
+    values = figures(list(records))
+    spread = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{fmean(values):.2f}{spread} ({len(values)})"
+
+
+def _every_seed(records: list[Record]) -> list[str]:
+    values = figures(records)
+    seconds = [r["seconds"]["training"] for r in records if r["test"]]
+    losses = [r["valid"]["loss"] for r in records if r["test"]]
+    return [
+        " ".join(f"{v:.2f}" if r["test"] else "failed" for v, r in zip(values, records, strict=True)),
+        f"{fmean(values):.2f}",
+        f"{max(values):.2f}",
+        " ".join("" if loss is None else f"{loss:.4f}" for loss in losses),
+        f"{min(seconds):.0f}–{max(seconds):.0f}" if seconds else "",
+    ]
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
