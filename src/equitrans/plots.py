@@ -59,6 +59,83 @@ def draw_orbits(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     return figure
 
 
+def draw_curves(curves: Mapping[str, Mapping[str, Sequence[float | None]]]) -> Figure:
+    """Losses over updates, one color a run: dashed in training, solid on validation pairs."""
+    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    panel = figure.subplots()
+    for place, (name, curve) in enumerate(curves.items()):
+        color = f"C{place % 10}"
+        panel.plot(curve["updates"], curve["train_loss"], "--", color=color, lw=0.9, alpha=0.6)
+        known = [(u, v) for u, v in zip(curve["updates"], curve["valid_loss"], strict=True) if v]
+        panel.plot(
+            *zip(*known, strict=True) if known else ([], []), color=color, lw=1.4, label=name
+        )
+    panel.set_yscale("log")
+    panel.set_xlabel("updates")
+    panel.set_ylabel("−log p per pair (dashed: training)")
+    panel.grid(alpha=0.3)
+    panel.legend(fontsize=7)
+    return figure
+
+
+def draw_bands(
+    bands: Mapping[str, Mapping[float, Sequence[float]]],
+    published: Mapping[str, Mapping[float, float]],
+) -> Figure:
+    """Exact match over the share of the data, on a logarithmic axis: the mean of the seeds as a
+    line, the seeds as dots; dashed, in the color of the same name, what was published.
+    """
+    figure = Figure(figsize=(7.0, 4.6), layout="constrained")
+    panel = figure.subplots()
+    for place, (name, band) in enumerate(bands.items()):
+        shares = list(band)
+        line = panel.plot(shares, [np.mean(band[x]) for x in shares], label=name, color=f"C{place}")
+        for x in shares:
+            panel.scatter([x] * len(band[x]), band[x], s=9, color=line[0].get_color(), alpha=0.5)
+    colors = {name: f"C{place}" for place, name in enumerate(bands)}
+    for name, values in published.items():
+        panel.plot(
+            list(values),
+            list(values.values()),
+            "--",
+            lw=1,
+            label=f"{name}, published",
+            color=colors.get(name, "0.5"),
+        )
+    panel.set_xscale("log", base=2)
+    shares = sorted({x for band in (*bands.values(), *published.values()) for x in band})
+    panel.set_xticks(shares, [f"{x:g} %" for x in shares])
+    panel.set_xlabel("commands to learn from")
+    panel.set_ylabel("exact match, %")
+    panel.grid(alpha=0.3)
+    panel.legend(fontsize=7)
+    return figure
+
+
+def draw_trials(
+    trials: Sequence[tuple[float, float]], best: tuple[float, float], reference: float | None
+) -> Figure:
+    """Trials of a search: the validation loss that chooses across, exact match on the test set
+    up, which chooses nothing; beside it how the latter is spread.
+    """
+    figure = Figure(figsize=(7.4, 4.0), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[3, 1], sharey=True)
+    left.scatter(*zip(*trials, strict=True), s=14, alpha=0.7)
+    left.scatter(*best, s=60, facecolors="none", edgecolors="C3", label="chosen by validation")
+    if np.min([loss for loss, _ in trials]) > 0:
+        left.set_xscale("log")
+    left.set_xlabel("validation −log p per pair")
+    left.set_ylabel("exact match on the test set, %")
+    right.hist([test for _, test in trials], bins=20, orientation="horizontal")
+    right.set_xlabel("trials")
+    for panel in (left, right):
+        panel.grid(alpha=0.3)
+        if reference is not None:
+            panel.axhline(reference, color="0.4", ls="--", lw=1, label="the paper's best")
+    left.legend(fontsize=7)
+    return figure
+
+
 def draw_tree(tree: dict[str, Any]) -> Figure:
     """A derivation: rules over what they span, words at the foot."""
     words = tree["words"]

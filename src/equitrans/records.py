@@ -74,13 +74,18 @@ class Job:
         return flat
 
     @property
+    def unusual(self) -> Settings:
+        """The settings that are not what they are if nothing is chosen."""
+        usual = replace(self, config=_usual(self.config), width=3, official=False).settings
+        return {k: v for k, v in self.settings.items() if v != usual[k]}
+
+    @property
     def name(self) -> str:
         """The file of the job's record, within the folder of all."""
         kind = name_of(self.config.model)
-        usual = replace(self, config=_usual(self.config), width=3).settings
         # what is as usual is left out, so that a setting that comes to exist renames no record
-        unusual = {k: v for k, v in self.settings.items() if v != usual[k]}
-        text = json.dumps(unusual | {"split": self.config.data.split}, sort_keys=True)
+        content = self.unusual | {"split": self.config.data.split}
+        text = json.dumps(content, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:10]
         return f"{self.config.data.split}/{kind}-{digest}-{self.config.seed}.json"
 
@@ -98,11 +103,9 @@ class Order:
 
     job: Job
     directory: str
-    """Its run directory, resumed if it exists and removed when the record is made."""
+    """Its run directory, resumed if it exists."""
     scan_dir: str | None = None
     device: str = "cpu"
-    keep: bool = False
-    """Whether the run directory stays."""
 
 
 def perform(order: Order) -> Record:
@@ -150,8 +153,6 @@ def perform(order: Order) -> Record:
         record["orbits"] = [
             {"epoch": r["epoch"], "observed": r["observed"]} for r in run.orbit_records()
         ]
-    if not order.keep:
-        shutil.rmtree(path)
     return record
 
 

@@ -62,6 +62,12 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
                 seeds,
             )
         )
+    watched = [
+        (name, r["orbits"]) for (name, _), cell in found.items() for r in cell if "orbits" in r
+    ]
+    if watched:
+        epochs = [[name, *_orbit_sizes(orbits)] for name, orbits in watched]
+        parts.append(_markdown(["system", "observed orbits by epoch"], epochs))
     if not official:
         parts.append(
             "Without the official files: Simple and its parts are random draws of our own, which "
@@ -88,12 +94,28 @@ def _every_seed(records: list[Record]) -> list[str]:
     seconds = [r["seconds"]["training"] for r in records if r["test"]]
     losses = [r["valid"]["loss"] for r in records if r["test"]]
     return [
-        " ".join(f"{v:.2f}" if r["test"] else "failed" for v, r in zip(values, records, strict=True)),
+        " ".join(
+            f"{v:.2f}" if r["test"] else "failed" for v, r in zip(values, records, strict=True)
+        ),
         f"{fmean(values):.2f}",
         f"{max(values):.2f}",
         " ".join("" if loss is None else f"{loss:.4f}" for loss in losses),
         f"{min(seconds):.0f}–{max(seconds):.0f}" if seconds else "",
     ]
+
+
+def _orbit_sizes(records: Sequence[Record]) -> list[str]:
+    """The epochs at which something changes.
+
+    >>> _orbit_sizes([{"epoch": e, "observed": o} for e, o in ((0, [2, 2]), (5, [4]), (10, [4]))])
+    ['0: 2+2, 5: 4']
+    """
+    changes, last = [], None
+    for record in records:
+        if record["observed"] != last:
+            last = record["observed"]
+            changes.append(f"{record['epoch']}: {'+'.join(map(str, last))}")
+    return [", ".join(changes)]
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -11,7 +11,7 @@ row.quick settings on top of these for the small version; without it the row is 
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any
 
@@ -61,12 +61,19 @@ class Experiment:
         for seed in range(max(map(len, cells), default=0)):
             yield from (cell[seed] for cell in cells if seed < len(cell))
 
+    def restricted(self, *, only: str | None = None, seeds: int | None = None) -> "Experiment":
+        """Some of its systems, with fewer seeds."""
+        rows = [row for row in self.rows if only is None or only.lower() in row.name.lower()]
+        if not rows:
+            raise ConfigError(f"{self.name} has no system with {only!r} in its name")
+        if seeds is not None:
+            rows = [replace(row, seeds=min(seeds, row.seeds)) for row in rows]
+        return replace(self, rows=tuple(rows))
+
 
 def names() -> list[str]:
     """The experiments there are."""
-    return sorted(
-        p.name.removesuffix(".toml") for p in PLACE.iterdir() if p.name.endswith(".toml")
-    )
+    return sorted(p.name.removesuffix(".toml") for p in PLACE.iterdir() if p.name.endswith(".toml"))
 
 
 def load(name: str, *, quick: bool = False) -> Experiment:

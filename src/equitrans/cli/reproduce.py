@@ -1,0 +1,39 @@
+"""equitrans reproduce: an experiment of the paper, from its description to its table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from equitrans import experiments
+from equitrans.cli.arguments import Parser
+from equitrans.cli.work import Work, add_work
+from equitrans.records import Records
+from equitrans.tables import make_table
+
+ABOUT = """\
+Run an experiment of the paper and print our figures beside the published ones. Every training
+leaves a small JSON record; those that have one are not run again, and one that was interrupted
+goes on where it stopped."""
+EXAMPLES = """\
+  equitrans reproduce table1 --quick
+  equitrans reproduce variants --scan-dir SCAN --workers 2
+  equitrans reproduce table1 --only "both classes" --seeds 2
+  equitrans reproduce lowdata --scan-dir SCAN --ray local"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Train what is missing, then print the table."""
+    parser = Parser("reproduce", ABOUT, EXAMPLES)
+    parser.add_argument("table", choices=experiments.names(), help="the experiment")
+    parser.add_argument("--quick", action="store_true", help="a small version, in minutes")
+    parser.add_argument("--only", metavar="TEXT", help="systems with this in their names")
+    parser.add_argument("--seeds", type=int, metavar="N", help="at most so many trainings a cell")
+    add_work(parser)
+    asked = parser.parse(arguments)
+    experiment = experiments.load(asked.table, quick=asked.quick)
+    experiment = experiment.restricted(only=asked.only, seeds=asked.seeds)
+    official = asked.scan_dir is not None
+    records = Records(Path(asked.records))
+    work = Work.of(asked)
+    work.follow(records.missing(experiment.jobs(official=official)), records)
+    print(make_table(experiment, records, official=official), end="")
+    return 1 if work.failed else 0

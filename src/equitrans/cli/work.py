@@ -1,0 +1,149 @@
+"""What commands share that train many models: where these are trained, and how people follow it."""
+
+import argparse
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from equitrans.cli.arguments import Parser, find_device
+from equitrans.cli.console import Console
+from equitrans.executors import Lost, Outcomes, run_locally, run_on_ray
+from equitrans.records import Job, Order, Record, Records, perform
+from equitrans.workers import Failed
+
+
+def add_work(parser: Parser) -> None:
+    """Options of these commands."""
+    parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
+    parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
+    parser.add_argument(
+        "--runs", default="runs/unfinished", metavar="DIR", help="folder of unfinished runs"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep finished runs, with weights")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count(), metavar="N", help="processes at once"
+    )
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", help="on a Ray cluster instead; local starts one here"
+    )
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
+@dataclass
+class Work:
+    """Trainings in local processes or on a cluster, each with a record when it is done."""
+
+    console: Console
+    runs: Path
+    scan_dir: str | None
+    device: str
+    workers: int
+    ray: str | None
+    keep: bool
+    failed: int = field(default=0, init=False)
+    """How many came to nothing."""
+
+    @classmethod
+    def of(cls, asked: argparse.Namespace) -> "Work":
+        """As the options of a command say."""
+        find_device(asked.device)
+        return cls(
+            console=Console(stderr=True, quiet=asked.quiet),
+            runs=Path(asked.runs).absolute(),
+            scan_dir=None if asked.scan_dir is None else os.path.abspath(asked.scan_dir),
+            device=asked.device,
+            workers=asked.workers,
+            ray=asked.ray,
+            keep=asked.keep,
+        )
+
+    def follow(self, jobs: Sequence[Job], records: Records) -> None:
+        """Do the jobs, keep their records, and show how it goes."""
+        with _bar(self.console, len(jobs)) as advance:
+            for job, record in self.do(jobs, records):
+                if isinstance(record, str):
+                    advance(f"{describe(job)}: {record}")
+                else:
+                    advance(f"{describe(job)}: {_result(record)}")
+
+    def do(self, jobs: Iterable[Job], records: Records) -> Iterator[tuple[Job, Record | str]]:
+        """Jobs, pulled when there is room for one, with their records, or why there is none."""
+        for order, outcome in self._run(map(self._order, jobs)):
+            if isinstance(outcome, Failed | Lost):
+                self.failed += 1
+                yield order.job, outcome.message if isinstance(outcome, Failed) else outcome.reason
+                continue
+            records.add(order.job, outcome)
+            if not self.keep:  # only now: until there is a record, the run is all there is
+                shutil.rmtree(order.directory, ignore_errors=True)
+            yield order.job, outcome
+
+    def _order(self, job: Job) -> Order:
+        directory = self.runs / job.name.removesuffix(".json")
+        return Order(job, str(directory), self.scan_dir, self.device)
+
+    def _run(self, orders: Iterable[Order]) -> Outcomes[Order, Record]:
+        if self.ray is not None:
+            return run_on_ray(perform, orders, address=None if self.ray == "local" else self.ray)
+        return run_locally(perform, orders, workers=self.workers)
+
+
+@contextmanager
+def _bar(console: Console, total: int) -> Iterator[Callable[[str], None]]:
+    """Something to call with a line for every training that has ended."""
+    if not console.is_terminal:
+        done = 0
+
+        def say(line: str) -> None:
+            nonlocal done
+            done += 1
+            console.print(f"{done} of {total}: {line}")
+
+        yield say
+        return
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("training", total=total)
+
+        def show(line: str) -> None:
+            console.print(line)
+            progress.update(task, advance=1)
+
+        yield show
+
+
+def describe(job: Job) -> str:
+    """A job in a few words.
+
+    >>> describe(Job.of("add_jump", {"classes": "verbs", "model.marginal": "max"}, seed=2))
+    'add_jump, transducer, classes verbs, model.marginal max, seed 2'
+    """
+    parts = [str(job.config.data.split), str(job.settings["kind"])]
+    parts += [f"{name} {value}" for name, value in job.unusual.items() if name != "official"]
+    return ", ".join([*parts, f"seed {job.config.seed}"])
+
+
+def _result(record: Record) -> str:
+    if record["test"] is None:
+        return str(record["failed"])
+    seconds = record["seconds"]["training"]
+    return f"{100 * record['test']['exact_match']:.2f} % right in {seconds:.0f} s"
