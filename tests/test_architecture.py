@@ -11,8 +11,8 @@ PACKAGE = Path(equitrans.__file__).parent
 
 FLOORS = [
     {"errors", "files"},
-    {"vocabulary", "groups", "pairs", "settings"},
-    {"symmetry", "lexicon"},
+    {"vocabulary", "groups", "pairs", "settings", "workers", "search"},
+    {"symmetry", "lexicon", "executors"},
     {"scan", "grouping", "grammar"},
     {"discovery"},
     {"data", "download"},
@@ -21,7 +21,7 @@ FLOORS = [
     {"training", "evaluation", "recursion"},
     {"audit", "orbits"},
     {"config", "trained"},
-    {"extension", "fitting", "plots"},
+    {"extension", "fitting", "plots", "boards"},
     {"runs"},
     {"cli"},
 ]
@@ -74,15 +74,22 @@ def test_the_symbolic_rooms_know_no_torch():
             assert not outside & {"torch", "numpy", "jaxtyping", "safetensors"}, path
 
 
-def test_only_plots_knows_matplotlib_and_only_the_command_line_knows_rich_and_jsonargparse():
-    homes = {"matplotlib": {"plots"}, "rich": {"cli"}, "jsonargparse": {"cli"}}
+def test_what_only_some_need_is_known_to_one_room_each():
+    homes = {
+        "matplotlib": {"plots"},
+        "rich": {"cli"},
+        "jsonargparse": {"cli"},
+        "optuna": {"search"},
+        "ray": {"executors"},
+        "tensorboard": {"boards"},
+    }
     for room, path in rooms():
         for name in imports(path):
             assert room in homes.get(name.split(".")[0], {room}), path
 
 
 def test_importing_the_package_loads_none_of_what_only_some_need():
-    heavy = ["matplotlib", "rich", "jsonargparse", "beartype"]
+    heavy = ["matplotlib", "rich", "jsonargparse", "beartype", "optuna", "ray", "tensorboard"]
     program = f"import sys, equitrans; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
