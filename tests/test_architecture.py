@@ -23,6 +23,9 @@ FLOORS = [
     {"config", "trained"},
     {"extension", "fitting", "plots", "boards"},
     {"runs"},
+    {"records"},
+    {"experiments"},
+    {"tables"},
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

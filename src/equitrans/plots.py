@@ -65,17 +65,22 @@ def draw_curves(curves: Mapping[str, Mapping[str, Sequence[float | None]]]) -> F
     panel = figure.subplots()
     for place, (name, curve) in enumerate(curves.items()):
         color = f"C{place % 10}"
-        panel.plot(curve["updates"], curve["train_loss"], "--", color=color, lw=0.9, alpha=0.6)
-        known = [(u, v) for u, v in zip(curve["updates"], curve["valid_loss"], strict=True) if v]
-        panel.plot(
-            *zip(*known, strict=True) if known else ([], []), color=color, lw=1.4, label=name
-        )
+        training, validation = (_points(curve, loss) for loss in ("train_loss", "valid_loss"))
+        panel.plot(*training.T, ls="--", lw=0.9, alpha=0.6, color=color)
+        panel.plot(*validation.T, color=color, label=name)
     panel.set_yscale("log")
     panel.set_xlabel("updates")
     panel.set_ylabel("−log p per pair (dashed: training)")
     panel.grid(alpha=0.3)
     panel.legend(fontsize=7)
     return figure
+
+
+def _points(
+    curve: Mapping[str, Sequence[float | None]], column: str
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    known = [p for p in zip(curve["updates"], curve[column], strict=True) if p[1] is not None]
+    return np.array(known, dtype=float).reshape(-1, 2)
 
 
 def draw_bands(

@@ -147,7 +147,7 @@ def perform(order: Order) -> Record:
         "best_epoch": best["number"],
         "valid": {"loss": best["valid_loss"], "accuracy": best["valid_accuracy"]},
         "test": _test(report),
-        "curve": _curve(epochs),
+        "curve": learning_curve(epochs),
     }
     if config.orbits is not None:
         record["orbits"] = [
@@ -189,7 +189,7 @@ def _test(report: Report) -> Record:
     }
 
 
-def _curve(epochs: list[Record]) -> dict[str, list[float | None]]:
+def learning_curve(epochs: list[Record]) -> dict[str, list[float | None]]:
     """Some epochs, evenly, and the last, by column."""
     step = -(-len(epochs) // POINTS)
     chosen = epochs[step - 1 :: step]

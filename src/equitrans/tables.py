@@ -63,11 +63,13 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
             )
         )
     watched = [
-        (name, r["orbits"]) for (name, _), cell in found.items() for r in cell if "orbits" in r
+        [name, _orbit_sizes(record["orbits"])]
+        for (name, _), cell in found.items()
+        for record in cell
+        if "orbits" in record
     ]
     if watched:
-        epochs = [[name, *_orbit_sizes(orbits)] for name, orbits in watched]
-        parts.append(_markdown(["system", "observed orbits by epoch"], epochs))
+        parts.append(_markdown(["system", "observed orbits, from the epoch on"], watched))
     if not official:
         parts.append(
             "Without the official files: Simple and its parts are random draws of our own, which "
@@ -93,10 +95,9 @@ def _every_seed(records: list[Record]) -> list[str]:
     values = figures(records)
     seconds = [r["seconds"]["training"] for r in records if r["test"]]
     losses = [r["valid"]["loss"] for r in records if r["test"]]
+    by_seed = zip(values, records, strict=True)
     return [
-        " ".join(
-            f"{v:.2f}" if r["test"] else "failed" for v, r in zip(values, records, strict=True)
-        ),
+        " ".join(f"{v:.2f}" if r["test"] else "failed" for v, r in by_seed),
         f"{fmean(values):.2f}",
         f"{max(values):.2f}",
         " ".join("" if loss is None else f"{loss:.4f}" for loss in losses),
@@ -104,18 +105,18 @@ def _every_seed(records: list[Record]) -> list[str]:
     ]
 
 
-def _orbit_sizes(records: Sequence[Record]) -> list[str]:
+def _orbit_sizes(records: Sequence[Record]) -> str:
     """The epochs at which something changes.
 
     >>> _orbit_sizes([{"epoch": e, "observed": o} for e, o in ((0, [2, 2]), (5, [4]), (10, [4]))])
-    ['0: 2+2, 5: 4']
+    '0: 2+2, 5: 4'
     """
     changes, last = [], None
     for record in records:
         if record["observed"] != last:
             last = record["observed"]
             changes.append(f"{record['epoch']}: {'+'.join(map(str, last))}")
-    return [", ".join(changes)]
+    return ", ".join(changes)
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

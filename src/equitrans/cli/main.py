@@ -25,6 +25,10 @@ COMMANDS = {
     "orbits": "see which pairs a trained model cannot tell apart",
     "extend": "add words to a class of a trained model",
     "grammar": "show the rules of a recursive aligner, or a derivation",
+    "reproduce": "run an experiment of the paper, with our figures beside its own",
+    "search": "look for better settings, by validation loss",
+    "tables": "print the tables of experiments that were run before",
+    "plot": "draw learning curves, and the pictures of experiments that were run before",
 }
 
 USAGE = """\

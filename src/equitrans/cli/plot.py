@@ -1,0 +1,98 @@
+"""equitrans plot: pictures from records and from runs, without training."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from equitrans import experiments
+from equitrans.cli.arguments import Parser
+from equitrans.cli.console import load_plots
+from equitrans.errors import RunError
+from equitrans.experiments import Experiment, figures
+from equitrans.records import Records, learning_curve, read_record
+from equitrans.runs import Run
+
+ABOUT = """\
+Draw learning curves of some runs or records, or the picture of an experiment from the records that
+equitrans reproduce has left. Alignments are drawn by equitrans predict --plot."""
+EXAMPLES = """\
+  equitrans plot curves runs/jump runs/other --out curves.png
+  equitrans plot curves records/add_jump/*.json --out curves.svg
+  equitrans plot lowdata --out lowdata.png
+  equitrans plot orbits --out orbits.png"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Read and draw."""
+    parser = Parser("plot", ABOUT, EXAMPLES)
+    parser.add_argument("what", choices=["curves", "lowdata", "orbits"], help="what to draw")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="runs or records, for curves")
+    parser.add_argument("--out", required=True, metavar="FILE", help="the picture to write")
+    parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
+    parser.add_argument("--only", metavar="TEXT", help="systems with this in their names")
+    parser.add_argument(
+        "--drawn", action="store_true", help="of runs without the official files (no --scan-dir)"
+    )
+    asked = parser.parse(arguments)
+    plots = load_plots()
+    if asked.what == "curves":
+        if not asked.files:
+            parser.error("curves need runs or records to draw")
+        figure = plots.draw_curves({file: _curve(Path(file)) for file in asked.files})
+    else:
+        experiment = experiments.load(asked.what).restricted(only=asked.only)
+        draw = _draw_shares if asked.what == "lowdata" else _draw_orbits
+        figure = draw(plots, experiment, asked)
+    plots.save_figure(figure, asked.out)
+    return 0
+
+
+def _curve(path: Path) -> dict[str, list[float | None]]:
+    """The learning curve of a run directory or of a record."""
+    if path.is_dir():
+        return learning_curve(Run.open(path).epochs())
+    record = read_record(path)
+    if record["test"] is None:
+        raise RunError(f"{path} has no learning curve: {record['failed']}")
+    curve: dict[str, list[float | None]] = record["curve"]
+    return curve
+
+
+def _found(
+    experiment: Experiment, asked: argparse.Namespace
+) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Records by system and split, without those that have none."""
+    records = Records(Path(asked.records))
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for row in experiment.rows:
+        for split in experiment.splits:
+            jobs = row.jobs(split, official=not asked.drawn)
+            if cell := [record for job in jobs if (record := records.find(job)) is not None]:
+                found.setdefault(row.name, {})[split] = cell
+    if not found:
+        raise RunError(
+            f"{asked.records} has no records of {experiment.name}; "
+            f"equitrans reproduce {experiment.name} makes them"
+        )
+    return found
+
+
+def _draw_shares(plots: Any, experiment: Experiment, asked: argparse.Namespace) -> Any:
+    share = {split: float(split.removeprefix("simple_p")) for split in experiment.splits}
+    bands = {
+        name: {share[split]: figures(cell) for split, cell in cells.items()}
+        for name, cells in _found(experiment, asked).items()
+    }
+    published = {
+        row.name: {share[split]: value for split, value in row.published.items()}
+        for row in experiment.rows
+        if row.published
+    }
+    return plots.draw_bands(bands, published)
+
+
+def _draw_orbits(plots: Any, experiment: Experiment, asked: argparse.Namespace) -> Any:
+    name, cells = next(iter(_found(experiment, asked).items()))
+    (record, *_) = next(iter(cells.values()))
+    return plots.draw_orbits(record["orbits"], f"{record['settings']['orbits']} ({name})")

@@ -1,0 +1,33 @@
+"""equitrans tables: experiments that were run before, from their records alone."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from equitrans import experiments
+from equitrans.cli.arguments import Parser
+from equitrans.records import Records
+from equitrans.tables import make_table
+
+ABOUT = """\
+Print the tables of experiments in Markdown, from the records that equitrans reproduce has left.
+Nothing is trained: a cell without records stays empty."""
+EXAMPLES = """\
+  equitrans tables table1
+  equitrans tables --drawn > results.md"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Read and print."""
+    parser = Parser("tables", ABOUT, EXAMPLES)
+    known = experiments.names()
+    parser.add_argument("table", nargs="*", metavar="TABLE", help=f"of {', '.join(known)}; or all")
+    parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
+    parser.add_argument(
+        "--drawn", action="store_true", help="of runs without the official files (no --scan-dir)"
+    )
+    asked = parser.parse(arguments)
+    records = Records(Path(asked.records))
+    for name in asked.table or known:
+        experiment = experiments.load(name)
+        print(make_table(experiment, records, official=not asked.drawn))
+    return 0
