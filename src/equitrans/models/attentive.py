@@ -131,7 +131,7 @@ class _Attentive(torch.autograd.Function):
             None,
             d_h,
             d_c,
-            torch.zeros_like(words).index_add_(0, chosen.flatten(), d_sums.flatten(0, 1)),
+            torch.zeros_like(words).index_put_((chosen,), d_sums, accumulate=True),
             both[:-1].flatten(0, 1).T @ d_gates,
             d_gates.sum(0),
             None,

@@ -24,21 +24,20 @@ OutputBias = Literal["free", "tied", "none"]
 class GConvs(nn.Module):
     """Convolutions side by side: ``conv(f)[c, g, d] = b[c, d] + Σ_h f(h)·ψ[g⁻¹∘h, :, c, d]``."""
 
-    shared: Int[Tensor, " gh"]
+    shared: Int[Tensor, "g h"]
 
     def __init__(self, features: Moves, *, k: int, c: int, d: int) -> None:
         super().__init__()
-        quotients = torch.tensor(orbits(features, features))
-        self.register_buffer("shared", quotients.flatten(), persistent=False)
-        self.psi = nn.Parameter(torch.empty(len(quotients), k, c, d).uniform_(-(d**-0.5), d**-0.5))
-        bound = (k * d) ** -0.5
-        self.bias = nn.Parameter(torch.empty(c, d).uniform_(-bound, bound))
+        self.register_buffer("shared", torch.tensor(orbits(features, features)), persistent=False)
+        # as in the released code
+        bound, bias_bound = d**-0.5, (k * d) ** -0.5
+        self.psi = nn.Parameter(torch.empty(len(self.shared), k, c, d).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(c, d).uniform_(-bias_bound, bias_bound))
 
     def matrix(self) -> Float[Tensor, "hk cgd"]:
         """The convolutions as one matrix, for features with h and k flattened."""
         g, k, c, d = self.psi.shape
-        blocks = self.psi.index_select(0, self.shared).view(g, g, k, c, d)
-        return blocks.permute(1, 2, 3, 0, 4).reshape(g * k, c * g * d)
+        return self.psi[self.shared].permute(1, 2, 3, 0, 4).reshape(g * k, c * g * d)
 
     def biases(self) -> Float[Tensor, " cgd"]:
         """Their biases, the same for every g."""

@@ -3,9 +3,8 @@
 Every state is a function on the group, |G| × K numbers, and every layer commutes with the group,
 so that one g for a whole sentence moves the output with the input: global equivariance, where the
 transducer's is word by word. What the paper leaves unsaid is done as in the code that was released
-with it. All
-weights are written out as plain matrices once per batch, and the rest is an ordinary LSTM with
-attention.
+with it, but for BOS, which could be emitted there and cannot here. All weights are written out as
+plain matrices once per batch; what remains is an ordinary LSTM with attention.
 """
 
 import math
@@ -211,6 +210,8 @@ class Gordon(Autoregressive):
         return torch.cat(slots, dim=-1).flatten(-2)
 
     def _weights(self) -> Weights:
+        # the embedding's half of the combining convolution is applied to every target word, and
+        # the context's half to every source position, before any state is known
         encoder, decoder = self.encoder, self.decoder
         source, target = every_word(self.source_embed), every_word(self.target_embed)
         g, k = self._slots
