@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from equitrans.batches import pad_source
-from equitrans.decoding import Hypothesis, beam_search
+from equitrans.decoding import Hypothesis, beam_search, select
 from equitrans.vocabulary import BOS, EOS, N_SPECIAL, PAD
 from worlds import SYMMETRIES, elements, moved, random_pairs, small
 
@@ -196,3 +196,14 @@ def test_exact_ties_go_by_order_and_not_by_chance():
 
 def test_nothing_in_nothing_out():
     assert beam_search(Table(2), torch.zeros(0, 3, dtype=torch.long), width=3, max_length=4) == []
+
+
+def test_rows_of_a_state_are_chosen_at_any_depth_and_what_all_share_is_left_alone():
+    class Deep(NamedTuple):
+        inner: Seen
+        shared: object
+
+    weights = object()
+    rows = select(Deep(Seen(torch.arange(4) * 10), weights), torch.tensor([2, 0, 2]))
+    assert rows.inner.code.tolist() == [20, 0, 20]
+    assert rows.shared is weights

@@ -2,7 +2,7 @@
 
 import torch
 
-from equitrans.lstm import LSTM, _Recurrence
+from equitrans.lstm import LSTM, recurrence
 from plain import _torch_lstm
 from worlds import assert_close
 
@@ -36,7 +36,7 @@ def test_the_written_out_gradient_is_the_numerical_one():
         return torch.randn(*shape, requires_grad=True)
 
     assert torch.autograd.gradcheck(
-        _Recurrence.apply, (leaf(3, 2, 12), leaf(3, 12), leaf(2, 3), leaf(2, 3))
+        recurrence, (leaf(3, 2, 12), leaf(3, 12), leaf(2, 3), leaf(2, 3))
     )
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from equitrans.vocabulary import BOS, EOS, PAD
 
 State = Any
-"""A NamedTuple of tensors and NamedTuples, batch first in all."""
+"""A NamedTuple of tensors, batch first, of NamedTuples, and of values that all rows share."""
 
 
 @runtime_checkable
@@ -53,7 +53,9 @@ def select(state: State, rows: Int[Tensor, " r"]) -> State:
     """Some rows of a state, in the order given."""
     if isinstance(state, Tensor):
         return state[rows]
-    return type(state)(*(select(part, rows) for part in state))
+    if isinstance(state, tuple):
+        return type(state)(*(select(part, rows) for part in state))
+    return state
 
 
 @torch.no_grad()

@@ -42,13 +42,25 @@ class LSTM(nn.Module):
         inputs = nn.functional.embedding(symbols.T, table)
         if h is None or c is None:
             h = c = inputs.new_zeros(len(symbols), len(self.weight_hidden))
-        apply = _Recurrence.apply
-        states, cells = apply(inputs, self.weight_hidden, h, c)  # type: ignore[no-untyped-call]
+        states, cells = recurrence(inputs, self.weight_hidden, h, c)
         return states.transpose(0, 1), cells.transpose(0, 1)
 
 
+def recurrence(
+    inputs: Float[Tensor, "t b gates"],
+    weight: Float[Tensor, "s gates"],
+    h: Float[Tensor, "b s"],
+    c: Float[Tensor, "b s"],
+) -> tuple[Float[Tensor, "t b s"], Float[Tensor, "t b s"]]:
+    """States and cells after each position, time first, from what the inputs add to the gates.
+
+    Gates stand in the order i, f, o, g.
+    """
+    return _Recurrence.apply(inputs, weight, h, c)  # type: ignore[no-untyped-call]
+
+
 class _Recurrence(torch.autograd.Function):
-    """The loop over positions, time first; gates are kept in the order i, f, o, g."""
+    """The loop over positions."""
 
     @staticmethod
     def forward(
@@ -58,27 +70,15 @@ class _Recurrence(torch.autograd.Function):
         h: Float[Tensor, "b s"],
         c: Float[Tensor, "b s"],
     ) -> tuple[Float[Tensor, "t b s"], Float[Tensor, "t b s"]]:
-        t, b, s = len(inputs), len(h), len(weight)
-        gates = inputs.clone()
-        states, cells = inputs.new_empty(t + 1, b, s), inputs.new_empty(t + 1, b, s)
-        tanh_cells = inputs.new_empty(t, b, s)
-        states[0], cells[0] = h, c
-        by_gate = gates.view(t, b, 4, s)
-        sigmoids = by_gate[:, :, :3].unbind()
-        i, f, o, g = (gate.unbind() for gate in by_gate.unbind(2))
-        all_gates, hs, cs, tanh_cs = (x.unbind() for x in (gates, states, cells, tanh_cells))
-        # views are made above, all at once: making them step by step would cost more than the
-        # arithmetic
-        for n in range(t):
-            all_gates[n].addmm_(hs[n], weight)
-            sigmoids[n].sigmoid_()
-            g[n].tanh_()
-            torch.mul(f[n], cs[n], out=cs[n + 1])
-            cs[n + 1].addcmul_(i[n], g[n])
-            torch.tanh(cs[n + 1], out=tanh_cs[n])
-            torch.mul(o[n], tanh_cs[n], out=hs[n + 1])
-        ctx.save_for_backward(by_gate, states, cells, tanh_cells, weight)
-        return states[1:], cells[1:]
+        states = inputs.new_empty(len(inputs) + 1, *h.shape)
+        states[0] = h
+        cell = Cell(inputs.clone(), c)
+        hs = states.unbind()
+        for n in range(len(inputs)):
+            cell.gates[n].addmm_(hs[n], weight)
+            cell.advance(n, out=hs[n + 1])
+        ctx.save_for_backward(states, weight, *cell.kept)
+        return states[1:], cell.cells[1:]
 
     @staticmethod
     @once_differentiable
@@ -87,7 +87,59 @@ class _Recurrence(torch.autograd.Function):
         d_states: Float[Tensor, "t b s"],
         d_cells: Float[Tensor, "t b s"],
     ) -> tuple[Tensor, ...]:
-        by_gate, states, cells, tanh_cells, weight = ctx.saved_tensors  # type: ignore[attr-defined]
+        states, weight, *kept = ctx.saved_tensors  # type: ignore[attr-defined]
+        cell = CellGradient(*kept)
+        d_h, d_c = torch.zeros_like(states[0]), torch.zeros_like(states[0])
+        back = weight.T.contiguous()
+        d_hs, d_cs = d_states.unbind(), d_cells.unbind()
+        for n in range(len(d_hs) - 1, -1, -1):
+            d_h.add_(d_hs[n])
+            d_c.add_(d_cs[n])
+            cell.retreat(n, d_h, d_c)
+            torch.mm(cell.gates[n], back, out=d_h)
+        d_inputs = cell.d_gates
+        d_weight = states[:-1].flatten(0, 1).T @ d_inputs.flatten(0, 1)
+        return d_inputs, d_weight, d_h, d_c
+
+
+class Cell:
+    """``c' = f c + i g``, ``h' = o tanh c'`` at one position after the other, in place.
+
+    Views of all positions are made at once: making them step by step would cost more than the
+    arithmetic.
+    """
+
+    def __init__(self, gates: Float[Tensor, "t b gates"], c: Float[Tensor, "b s"]) -> None:
+        by_gate = gates.unflatten(2, (4, c.shape[1]))
+        self.cells = gates.new_empty(len(gates) + 1, *c.shape)
+        tanh_cells = gates.new_empty(len(gates), *c.shape)
+        self.cells[0] = c
+        self.gates = gates.unbind()
+        self._sigmoids = by_gate[:, :, :3].unbind()
+        self._i, self._f, self._o, self._g = (gate.unbind() for gate in by_gate.unbind(2))
+        self._c, self._tanh_c = self.cells.unbind(), tanh_cells.unbind()
+        self.kept = by_gate, self.cells, tanh_cells
+        """What the gradient needs."""
+
+    def advance(self, n: int, *, out: Float[Tensor, "b s"]) -> None:
+        """The state after position n, whose gates hold sums so far."""
+        self._sigmoids[n].sigmoid_()
+        self._g[n].tanh_()
+        torch.mul(self._f[n], self._c[n], out=self._c[n + 1])
+        self._c[n + 1].addcmul_(self._i[n], self._g[n])
+        torch.tanh(self._c[n + 1], out=self._tanh_c[n])
+        torch.mul(self._o[n], self._tanh_c[n], out=out)
+
+
+class CellGradient:
+    """The way back through ``Cell``; what needs no loop is done for all positions at once."""
+
+    def __init__(
+        self,
+        by_gate: Float[Tensor, "t b 4 s"],
+        cells: Float[Tensor, "t+1 b s"],
+        tanh_cells: Float[Tensor, "t b s"],
+    ) -> None:
         i, f, o, g = by_gate.unbind(2)
         # d gate = slope × (d cell for i, f, g; d state for o), and d cell gets through × d state
         slopes = torch.empty_like(by_gate)
@@ -95,22 +147,17 @@ class _Recurrence(torch.autograd.Function):
         torch.mul(cells[:-1] * f, 1 - f, out=slopes[:, :, 1])
         torch.mul(tanh_cells * o, 1 - o, out=slopes[:, :, 2])
         torch.mul(i, 1 - g * g, out=slopes[:, :, 3])
-        through = (o * (1 - tanh_cells * tanh_cells)).unbind()
-        d_gates = torch.empty_like(by_gate)
-        flat = d_gates.flatten(2)
-        d_h, d_c = torch.zeros_like(states[0]), torch.zeros_like(states[0])
-        d_c_gates = d_c[:, None]
-        back = weight.T.contiguous()
-        slope, slope_o = slopes.unbind(), slopes[:, :, 2].unbind()
-        d_gate, d_gate_o, d_flat = d_gates.unbind(), d_gates[:, :, 2].unbind(), flat.unbind()
-        d_hs, d_cs, forget = d_states.unbind(), d_cells.unbind(), f.unbind()
-        for n in range(len(d_hs) - 1, -1, -1):
-            d_h.add_(d_hs[n])
-            d_c.add_(d_cs[n])
-            d_c.addcmul_(d_h, through[n])
-            torch.mul(slope[n], d_c_gates, out=d_gate[n])
-            torch.mul(slope_o[n], d_h, out=d_gate_o[n])
-            d_c.mul_(forget[n])
-            torch.mm(d_flat[n], back, out=d_h)
-        d_weight = states[:-1].flatten(0, 1).T @ flat.flatten(0, 1)
-        return flat, d_weight, d_h, d_c
+        self._through = (o * (1 - tanh_cells * tanh_cells)).unbind()
+        d_by_gate = torch.empty_like(by_gate)
+        self._slope, self._slope_o = slopes.unbind(), slopes[:, :, 2].unbind()
+        self._d_gate, self._d_gate_o = d_by_gate.unbind(), d_by_gate[:, :, 2].unbind()
+        self._forget = f.unbind()
+        self.d_gates = d_by_gate.flatten(2)
+        self.gates = self.d_gates.unbind()
+
+    def retreat(self, n: int, d_h: Float[Tensor, "b s"], d_c: Float[Tensor, "b s"]) -> None:
+        """From the gradient after position n to that of its gates, and of the cell before it."""
+        d_c.addcmul_(d_h, self._through[n])
+        torch.mul(self._slope[n], d_c[:, None], out=self._d_gate[n])
+        torch.mul(self._slope_o[n], d_h, out=self._d_gate_o[n])
+        d_c.mul_(self._forget[n])

@@ -55,7 +55,9 @@ class Autoregressive(Model, ABC):
 
     @abstractmethod
     def start(self, source: Int[Tensor, "b n"]) -> Any:
-        """What is known before the first word: a NamedTuple of tensors, batch first."""
+        """What is known before the first word: a NamedTuple of tensors, batch first, and of what
+        all rows share.
+        """
 
     @abstractmethod
     def step(self, state: Any, previous: Int[Tensor, " b"]) -> tuple[Float[Tensor, "b y"], Any]:

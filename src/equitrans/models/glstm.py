@@ -1,0 +1,97 @@
+"""The layers of Gordon et al. (2020) as plain matrices; those of ``glayers`` with biases and gates.
+
+On features with group element and channel flattened, a G-convolution is a product with a matrix
+whose block (h, g) is ψ[g⁻¹∘h]. A G-LSTM is therefore an LSTM whose weights are made of such blocks
+and whose biases repeat. The blocks are gathered, so autograd adds up what shares a weight.
+"""
+
+import math
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from equitrans.glayers import GDecode, GEmbed, Moves
+from equitrans.groups import Action, orbits
+from equitrans.symmetry import Symmetry
+from equitrans.vocabulary import BOS, EOS, PAD
+
+OutputBias = Literal["free", "tied", "none"]
+
+
+class GConvs(nn.Module):
+    """Convolutions side by side: ``conv(f)[c, g, d] = b[c, d] + Σ_h f(h)·ψ[g⁻¹∘h, :, c, d]``."""
+
+    shared: Int[Tensor, "g h"]
+
+    def __init__(self, features: Moves, *, k: int, c: int, d: int) -> None:
+        super().__init__()
+        self.register_buffer("shared", torch.tensor(orbits(features, features)), persistent=False)
+        # as in the released code
+        bound, bias_bound = d**-0.5, (k * d) ** -0.5
+        self.psi = nn.Parameter(torch.empty(len(self.shared), k, c, d).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(c, d).uniform_(-bias_bound, bias_bound))
+
+    def matrix(self) -> Float[Tensor, "hk cgd"]:
+        """The convolutions as one matrix, for features with h and k flattened."""
+        g, k, c, d = self.psi.shape
+        return self.psi[self.shared].permute(1, 2, 3, 0, 4).reshape(g * k, c * g * d)
+
+    def biases(self) -> Float[Tensor, " cgd"]:
+        """Their biases, the same for every g."""
+        return self.bias[:, None].expand(-1, len(self.psi), -1).flatten()
+
+
+class GCell(nn.Module):
+    """The eight convolutions of a G-LSTM: i, f, o and g of the input and of the hidden state."""
+
+    def __init__(self, features: Moves, *, k: int) -> None:
+        super().__init__()
+        self.input = GConvs(features, k=k, c=4, d=k)
+        self.hidden = GConvs(features, k=k, c=4, d=k)
+
+    def biases(self) -> Float[Tensor, " gates"]:
+        """Both biases of every gate, which are always added."""
+        return self.input.biases() + self.hidden.biases()
+
+
+class Readout(nn.Module):
+    """``logit(y) = b[y] + Σ_h φ(h)·ρ[h⁻¹∘y]``, and −∞ for PAD and BOS."""
+
+    bias_of: Int[Tensor, " y"]
+
+    def __init__(self, symmetry: Symmetry, *, d: int, output_bias: OutputBias) -> None:
+        super().__init__()
+        bound = d**-0.5
+        self.decode = GDecode(symmetry.group.regular(), moves(symmetry.target_action), d=d)
+        nn.init.uniform_(self.decode.rho, -bound, bound)
+        tied = output_bias == "tied"
+        number = torch.tensor(symmetry.target_classes if tied else range(len(symmetry.target)))
+        self.register_buffer("bias_of", number[BOS:] - BOS, persistent=False)
+        self.bias = None
+        if output_bias != "none":
+            self.bias = nn.Parameter(torch.empty(int(number.max())).uniform_(-bound, bound))
+
+    def matrix(self) -> Float[Tensor, "hd y"]:
+        """ρ for features with h and d flattened."""
+        rho = self.decode.rho[self.decode.shared]
+        return functional.pad(rho.transpose(1, 2).flatten(0, 1), (1, 0))
+
+    def biases(self) -> Float[Tensor, " y"]:
+        """The bias of every word; what is never emitted has −∞."""
+        rho = self.decode.rho
+        bias = rho.new_zeros(len(rho)) if self.bias is None else self.bias[self.bias_of]
+        return functional.pad(bias[EOS - BOS :], (EOS, 0), value=-math.inf)
+
+
+def moves(action: Action) -> Moves:
+    """What the generators do to words. PAD has no parameters, so words are counted from BOS."""
+    return [tuple(word - BOS for word in move[BOS:]) for move in action.generators]
+
+
+def every_word(embed: GEmbed) -> Float[Tensor, "x gk"]:
+    """The flat features of all words; padding, which is never looked at, has those of BOS."""
+    words = torch.arange(PAD, embed.shared.shape[1] + BOS, device=embed.omega.device)
+    return embed((words - BOS).clamp(min=0)).flatten(1)
