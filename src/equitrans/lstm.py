@@ -114,3 +114,15 @@ class _Recurrence(torch.autograd.Function):
             torch.mm(d_flat[n], back, out=d_h)
         d_weight = states[:-1].flatten(0, 1).T @ flat.flatten(0, 1)
         return flat, d_weight, d_h, d_c
+
+
+def mirrored(length: Int[Tensor, " b"], n: int) -> Int[Tensor, "b n"]:
+    """Where each position goes when rows are reversed within their lengths; padding stays.
+
+    >>> mirrored(torch.tensor([2, 3]), 3)
+    tensor([[1, 0, 2],
+            [2, 1, 0]])
+    """
+    position = torch.arange(n, device=length.device).expand(len(length), n)
+    last = length[:, None] - 1
+    return torch.where(position <= last, last - position, position)
