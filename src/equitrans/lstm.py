@@ -161,3 +161,15 @@ class CellGradient:
         torch.mul(self._slope[n], d_c[:, None], out=self._d_gate[n])
         torch.mul(self._slope_o[n], d_h, out=self._d_gate_o[n])
         d_c.mul_(self._forget[n])
+
+
+def mirrored(length: Int[Tensor, " b"], n: int) -> Int[Tensor, "b n"]:
+    """Where each position goes when rows are reversed within their lengths; padding stays.
+
+    >>> mirrored(torch.tensor([2, 3]), 3)
+    tensor([[1, 0, 2],
+            [2, 1, 0]])
+    """
+    position = torch.arange(n, device=length.device).expand(len(length), n)
+    last = length[:, None] - 1
+    return torch.where(position <= last, last - position, position)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from equitrans.lstm import LSTM
+from equitrans.lstm import LSTM, mirrored
 from equitrans.symmetry import Symmetry
 from equitrans.vocabulary import BOS, PAD
 
@@ -62,16 +62,15 @@ class Aligner(nn.Module):
         """Read a source in both directions."""
         b, n = source.shape
         length = (source != PAD).sum(1)
-        position = torch.arange(n, device=source.device).expand(b, n)
-        mirrored = torch.where(position < length[:, None], length[:, None] - 1 - position, position)
+        mirror = mirrored(length, n)
         classes = self.source_classes[source]
         if self.backward_encoder is None:
-            both, cells = self.encoder(torch.cat([classes, classes.gather(1, mirrored)]))
+            both, cells = self.encoder(torch.cat([classes, classes.gather(1, mirror)]))
             forward, backward = both[:b], both[b:]
         else:
             forward, cells = self.encoder(classes)
-            backward, _ = self.backward_encoder(classes.gather(1, mirrored))
-        backward = backward.gather(1, mirrored[:, :, None].expand_as(backward))
+            backward, _ = self.backward_encoder(classes.gather(1, mirror))
+        backward = backward.gather(1, mirror[:, :, None].expand_as(backward))
         row, last = torch.arange(b, device=source.device), length - 1
         return AlignerState(
             keys=self.dropout(torch.cat([forward, backward], dim=2)) @ self.bilinear.T,

@@ -3,13 +3,23 @@
 from typing import TypeGuard
 
 from equitrans.grammar.learned import Learned
+from equitrans.models.attention import AttentionConfig
 from equitrans.models.base import Model
+from equitrans.models.gordon import GordonConfig
+from equitrans.models.russin import RussinConfig
 from equitrans.models.transducer import TransducerConfig
+from equitrans.models.wu import WuConfig
 from equitrans.symmetry import Symmetry
 
-ModelConfig = TransducerConfig
+ModelConfig = TransducerConfig | GordonConfig | RussinConfig | WuConfig | AttentionConfig
 
-MODELS: dict[str, type[ModelConfig]] = {"transducer": TransducerConfig}
+MODELS: dict[str, type[ModelConfig]] = {
+    "transducer": TransducerConfig,
+    "gordon": GordonConfig,
+    "russin": RussinConfig,
+    "wu": WuConfig,
+    "attention": AttentionConfig,
+}
 
 
 def name_of(config: ModelConfig) -> str:
