@@ -17,7 +17,7 @@ FLOORS = [
     {"discovery"},
     {"data", "download"},
     {"batches", "glayers", "marginals", "decoding", "lstm"},
-    {"models"},
+    {"models", "graphs"},
     {"training", "evaluation", "recursion"},
     {"audit", "orbits"},
     {"config", "trained"},

@@ -8,6 +8,8 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import Literal
 
 import torch
@@ -15,6 +17,7 @@ from torch import Tensor
 
 from equitrans.batches import Batch, Batching, Rows, by_form, by_pair
 from equitrans.errors import ConfigError, RunError
+from equitrans.graphs import FixedBatch, Recorder
 from equitrans.marginals import Moment
 from equitrans.models.base import Model, greedy_accuracy, mean_loss
 from equitrans.settings import check_settings
@@ -25,7 +28,8 @@ class TrainingConfig:
     """How a model is trained.
 
     Args:
-        epochs: passes over the data; null for no such limit
+        epochs: the number of epochs; null for no such limit
+        passes: passes over the data in an epoch, for data so small that one is not worth validating
         seconds: time after which training ends; null for no such limit
         updates: as many epochs as make so many updates; with neither this nor epochs nor seconds,
             a hundred updates per form, but from 500 to 7000
@@ -42,6 +46,7 @@ class TrainingConfig:
     """
 
     epochs: int | None = None
+    passes: int = 1
     seconds: float | None = None
     updates: int | None = None
     batching: Batching = "forms"
@@ -55,7 +60,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_settings("training", self)
-        for name in ("epochs", "updates", "batch", "patience"):
+        for name in ("epochs", "passes", "updates", "batch", "patience"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigError(f"training.{name} is {value}; it must be 1 or more")
@@ -99,15 +104,30 @@ class TrainState:
     best_epoch: int = 0
     best_loss: float = math.inf
     best: dict[str, Tensor] = field(default_factory=dict)
+    recorder: Recorder | None = None
+    """What makes updates on a GPU, for models that allow it; it is made anew, not saved."""
 
     @classmethod
     def new(cls, model: Model, config: TrainingConfig, *, seed: int) -> "TrainState":
         """Before the first epoch."""
         make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+        device = next(model.parameters()).device
+        recorded = _can_record(model, config)
+        # what is recorded reads the rate from memory
+        rate = torch.tensor(config.learning_rate, device=device) if recorded else None
         optimizer = make(
-            model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+            model.parameters(),
+            lr=config.learning_rate if rate is None else rate,
+            weight_decay=config.weight_decay,
+            capturable=recorded,
         )
         return cls(model, optimizer, seed)
+
+
+def _can_record(model: Model, config: TrainingConfig) -> bool:
+    """Whether updates can be recorded: batches of forms have any number of rows."""
+    on_gpu = next(model.parameters()).is_cuda
+    return on_gpu and model.static and config.batching == "pairs"
 
 
 def epochs_to_train(data: Rows, config: TrainingConfig) -> int | None:
@@ -124,7 +144,7 @@ def epochs_to_train(data: Rows, config: TrainingConfig) -> int | None:
 
 def _updates_per_epoch(data: Rows, config: TrainingConfig) -> int:
     units = data.n_forms if config.batching == "forms" else len(data.row)
-    return math.ceil(units / config.batch)
+    return config.passes * math.ceil(units / config.batch)
 
 
 def train(
@@ -164,16 +184,21 @@ def train(
 
 
 def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float) -> float:
-    """One pass over the data, or as much of it as time allows; gives the mean loss."""
+    """The passes of one epoch, or as much of them as time allows; gives the mean loss."""
     epochs, per_epoch = epochs_to_train(data, config), _updates_per_epoch(data, config)
     seed = (state.seed * 1_000_003 + state.epoch) % 2**63
     generator = torch.Generator().manual_seed(seed)
-    if config.batching == "forms":
-        batches = by_form(data, forms=config.batch, generator=generator)
-    else:
-        batches = by_pair(data, pairs=config.batch, generator=generator)
+    one = partial(by_form, forms=config.batch)
+    if config.batching == "pairs":
+        one = partial(by_pair, pairs=config.batch)
+    batches = chain.from_iterable(one(data, generator=generator) for _ in range(config.passes))
     total = weight = 0.0
     device = next(state.model.parameters()).device
+    if state.recorder is None and _can_record(state.model, config):
+        state.recorder = Recorder(
+            lambda batch: _descend(state, batch, config, Moment(0, 0.0)),
+            FixedBatch(data, rows=config.batch, device=device),
+        )
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)  # for dropout
         for batch in batches:
@@ -182,7 +207,7 @@ def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float
                 done = max(done, (time.monotonic() - started) / config.seconds)
             if done >= 1:
                 break
-            loss = update(state, batch.to(device), config, Moment(state.updates, done))
+            loss = update(state, batch, config, Moment(state.updates, done))
             total += loss * float(batch.weight.sum())
             weight += float(batch.weight.sum())
     return total / weight if weight else 0.0
@@ -203,7 +228,20 @@ def update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Mome
     if config.schedule == "cosine":
         rate = config.learning_rate * (0.02 + 0.98 * (1 + math.cos(math.pi * moment.done)) / 2)
         for group in state.optimizer.param_groups:
-            group["lr"] = rate
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+    if state.recorder is not None:
+        loss = state.recorder(batch)
+    else:
+        loss = _descend(state, batch.to(next(state.model.parameters()).device), config, moment)
+    state.updates += 1
+    return float(loss)
+
+
+def _descend(state: TrainState, batch: Batch, config: TrainingConfig, moment: Moment) -> Tensor:
+    """The batch's mean loss, one step lower along its gradient after this."""
     model = state.model.train()
     state.optimizer.zero_grad(set_to_none=True)
     loss = (model.loss(batch, moment=moment) * batch.weight).sum() / batch.weight.sum()
@@ -211,5 +249,4 @@ def update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Mome
     if config.clip is not None:
         torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
     state.optimizer.step()
-    state.updates += 1
-    return float(loss.detach())
+    return loss.detach()

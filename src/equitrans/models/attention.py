@@ -78,6 +78,8 @@ class SoftAttention(Autoregressive):
     a bidirectional LSTM, and ``h_0 = tanh(B e←_1 + b)``.
     """
 
+    static = True
+
     def __init__(
         self, symmetry: Symmetry, *, embedding: int, hidden: int, dropout: float = 0.0
     ) -> None:

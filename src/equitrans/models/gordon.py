@@ -102,6 +102,8 @@ class Gordon(Autoregressive):
     after them both times. The source has no BOS.
     """
 
+    static = True
+
     def __init__(
         self,
         symmetry: Symmetry,

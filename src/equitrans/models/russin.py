@@ -82,6 +82,8 @@ class SyntacticAttention(Autoregressive):
     LSTM(Σ_j α_ij h_j)``: target words are never fed back, so they are independent given x.
     """
 
+    static = True
+
     def __init__(
         self, symmetry: Symmetry, *, semantics: int, syntax: int, dropout: float = 0.0
     ) -> None:

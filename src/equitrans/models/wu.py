@@ -69,6 +69,8 @@ class HardAttention(Autoregressive):
     the states of a bidirectional LSTM, h_m those of one that begins at zero.
     """
 
+    static = True
+
     def __init__(
         self, symmetry: Symmetry, *, embedding: int, hidden: int, dropout: float = 0.0
     ) -> None:
