@@ -15,28 +15,24 @@ class PlainGordon:
         self.group = model.symmetry.group.elements
         self.number = {g: i for i, g in enumerate(self.group)}
 
-    def conv(self, convs, f, c):
-        """out[g] = b + Σ_h in[h] W[g⁻¹h], for the c-th of some convolutions."""
+    def conv(self, weights, bias, f):
+        """out[g] = b + Σ_h in[h] W[g⁻¹h]."""
         out = {}
         for g in self.group:
-            out[g] = convs.bias[c]
+            out[g] = bias
             for h in self.group:
-                quotient = self.number[compose(inverse(g), h)]
-                out[g] = out[g] + f[h] @ convs.psi[quotient, :, c]
+                out[g] = out[g] + f[h] @ weights[self.number[compose(inverse(g), h)]]
         return out
 
     def cell(self, cell, x, h, c):
-        i, f, o, g = (
-            {
-                e: a + b
-                for (e, a), b in zip(
-                    self.conv(cell.input, x, gate).items(),
-                    self.conv(cell.hidden, h, gate).values(),
-                    strict=True,
-                )
-            }
-            for gate in range(4)
-        )
+        gates = []
+        for gate in range(4):
+            of_input, of_hidden = (
+                self.conv(cell.convs.psi[:, i, :, gate], cell.bias[i, gate], f)
+                for i, f in enumerate((x, h))
+            )
+            gates.append({e: of_input[e] + of_hidden[e] for e in self.group})
+        i, f, o, g = gates
         c = {e: f[e].sigmoid() * c[e] + i[e].sigmoid() * g[e].tanh() for e in self.group}
         return {e: o[e].sigmoid() * c[e].tanh() for e in self.group}, c
 
@@ -46,7 +42,7 @@ class PlainGordon:
 
     def read(self, words):
         """States of one direction after each word, and the last cell."""
-        model, k = self.model, self.model.encoder.input.psi.shape[1]
+        model, k = self.model, self.model.encoder.bias.shape[2]
         h = c = {g: torch.zeros(k) for g in self.group}
         states = []
         for word in words:
@@ -92,7 +88,8 @@ class PlainGordon:
             context = {
                 g: sum(a * s[g] for a, s in zip(alpha, states, strict=True)) for g in self.group
             }
-            z = self.conv(model.combine, self.joined(e, context), 0)
+            combine = model.combine.conv.psi[:, :, :, 0].flatten(1, 2)
+            z = self.conv(combine, model.combine.bias, self.joined(e, context))
             h, c = self.cell(model.decoder, {g: z[g].tanh() for g in self.group}, h, c)
             scores.append(self.logits(h).log_softmax(0))
             said.append(int(scores[-1].argmax()) + EOS)

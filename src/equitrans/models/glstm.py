@@ -22,39 +22,51 @@ OutputBias = Literal["free", "tied", "none"]
 
 
 class GConvs(nn.Module):
-    """Convolutions side by side: ``conv(f)[c, g, d] = b[c, d] + Σ_h f(h)·ψ[g⁻¹∘h, :, c, d]``."""
+    """``conv(f)[c, g, d] = Σ_i Σ_h f_i(h)·ψ[g⁻¹∘h, i, :, c, d]``: convolutions of several inputs
+    to several outputs.
+    """
 
     shared: Int[Tensor, "g h"]
 
-    def __init__(self, features: Moves, *, k: int, c: int, d: int) -> None:
+    def __init__(self, features: Moves, *, i: int, k: int, c: int, d: int) -> None:
         super().__init__()
         self.register_buffer("shared", torch.tensor(orbits(features, features)), persistent=False)
-        # as in the released code
-        bound, bias_bound = d**-0.5, (k * d) ** -0.5
-        self.psi = nn.Parameter(torch.empty(len(self.shared), k, c, d).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(c, d).uniform_(-bias_bound, bias_bound))
+        bound = d**-0.5
+        self.psi = nn.Parameter(torch.empty(len(self.shared), i, k, c, d).uniform_(-bound, bound))
 
-    def matrix(self) -> Float[Tensor, "hk cgd"]:
-        """The convolutions as one matrix, for features with h and k flattened."""
-        g, k, c, d = self.psi.shape
-        return self.psi[self.shared].permute(1, 2, 3, 0, 4).reshape(g * k, c * g * d)
-
-    def biases(self) -> Float[Tensor, " cgd"]:
-        """Their biases, the same for every g."""
-        return self.bias[:, None].expand(-1, len(self.psi), -1).flatten()
+    def matrices(self) -> Float[Tensor, "i hk cgd"]:
+        """A matrix for each input, for features with h and k flattened."""
+        blocks = self.psi[self.shared].permute(2, 1, 3, 4, 0, 5)
+        return blocks.flatten(3).flatten(1, 2)
 
 
 class GCell(nn.Module):
-    """The eight convolutions of a G-LSTM: i, f, o and g of the input and of the hidden state."""
+    """The eight convolutions of a G-LSTM, each with its bias: of the input and of the hidden
+    state to i, f, o and g.
+    """
 
     def __init__(self, features: Moves, *, k: int) -> None:
         super().__init__()
-        self.input = GConvs(features, k=k, c=4, d=k)
-        self.hidden = GConvs(features, k=k, c=4, d=k)
+        self.convs = GConvs(features, i=2, k=k, c=4, d=k)
+        self.bias = nn.Parameter(torch.empty(2, 4, k).uniform_(-1 / k, 1 / k))
 
     def biases(self) -> Float[Tensor, " gates"]:
-        """Both biases of every gate, which are always added."""
-        return self.input.biases() + self.hidden.biases()
+        """Those of the input and of the hidden state, which are always added, for every g."""
+        return self.bias.sum(0)[:, None].expand(-1, len(self.convs.shared), -1).flatten()
+
+
+class GCombine(nn.Module):
+    """``b + conv([f_0; f_1])``: one convolution of two features with their channels joined."""
+
+    def __init__(self, features: Moves, *, k: int) -> None:
+        super().__init__()
+        self.conv = GConvs(features, i=2, k=k, c=1, d=k)
+        bound = (2 * k * k) ** -0.5
+        self.bias = nn.Parameter(torch.empty(k).uniform_(-bound, bound))
+
+    def biases(self) -> Float[Tensor, " gk"]:
+        """The same for every g."""
+        return self.bias.repeat(len(self.conv.shared))
 
 
 class Readout(nn.Module):

@@ -23,7 +23,7 @@ from equitrans.lstm import recurrence
 from equitrans.marginals import Moment
 from equitrans.models.attentive import Memory, Previous, Reading, attend
 from equitrans.models.base import Autoregressive
-from equitrans.models.glstm import GCell, GConvs, OutputBias, Readout, every_word, moves
+from equitrans.models.glstm import GCell, GCombine, OutputBias, Readout, every_word, moves
 from equitrans.settings import check_settings
 from equitrans.symmetry import GroupKind, Symmetry
 from equitrans.vocabulary import BOS, EOS, PAD
@@ -122,7 +122,7 @@ class Gordon(Autoregressive):
         self.source_embed = GEmbed(features, moves(symmetry.source_action), k=k)
         self.encoder = GCell(features, k=k)
         self.target_embed = GEmbed(features, moves(symmetry.target_action), k=d)
-        self.combine = GConvs(features, k=2 * d, c=1, d=d)
+        self.combine = GCombine(features, k=d)
         self.decoder = GCell(features, k=d)
         self.readout = Readout(symmetry, d=d, output_bias=output_bias)
         for embed in (self.source_embed, self.target_embed):
@@ -212,20 +212,18 @@ class Gordon(Autoregressive):
         return torch.cat(slots, dim=-1).flatten(-2)
 
     def _weights(self) -> Weights:
-        # the embedding's half of the combining convolution is applied to every target word, and
-        # the context's half to every source position, before any state is known
-        encoder, decoder = self.encoder, self.decoder
+        # the word's part of the combination is made for every target word, and the context's for
+        # every source position, before any state is known
+        from_source, encoder = self.encoder.convs.matrices()
+        from_target, context = self.combine.conv.matrices()
         source, target = every_word(self.source_embed), every_word(self.target_embed)
-        g, k = self._slots
-        combine = self.combine.matrix().view(g, 2, 2 * k, -1)
-        of_word, of_context = combine.transpose(0, 1).flatten(1, 2)
         return Weights(
-            source=torch.addmm(encoder.biases(), source, encoder.input.matrix()),
-            encoder=encoder.hidden.matrix(),
-            target=torch.addmm(self.combine.biases(), target, of_word),
-            context=of_context,
-            decoder=torch.cat([decoder.input.matrix(), decoder.hidden.matrix()]),
-            decoder_bias=decoder.biases(),
+            source=torch.addmm(self.encoder.biases(), source, from_source),
+            encoder=encoder,
+            target=torch.addmm(self.combine.biases(), target, from_target),
+            context=context,
+            decoder=self.decoder.convs.matrices().flatten(0, 1),
+            decoder_bias=self.decoder.biases(),
             readout=self.readout.matrix(),
             readout_bias=self.readout.biases(),
         )
