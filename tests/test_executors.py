@@ -11,6 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from equitrans.errors import ConfigError
+from equitrans.executors import Lost, run_here, run_locally, run_on_ray
+from equitrans.workers import Failed
 from jobs import (
     announce_and_sleep,
     die_at_three,
@@ -21,10 +25,6 @@ from jobs import (
     square_and_log,
     threads,
 )
-
-from equitrans.errors import ConfigError
-from equitrans.executors import Lost, run_here, run_locally, run_on_ray
-from equitrans.workers import Failed
 
 
 def begun(folder: Path) -> Counter[int]:
