@@ -1,6 +1,5 @@
 """On a real Ray cluster, as in local processes: nothing is lost, nothing comes twice."""
 
-import logging
 import os
 import secrets
 import shutil
@@ -20,13 +19,6 @@ from equitrans.workers import Failed
 from jobs import announce_and_sleep, die_at_three, die_once, fail_at_odd, square, threads
 from test_executors import alive, begun, wait_for
 
-# Ray leaves pipes and log files of its own to the garbage collector
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:.*RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO:FutureWarning"),
-]
-
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
@@ -45,7 +37,6 @@ def address() -> Iterator[str]:
         cluster.add_node(**node)
         yield cluster.address
         cluster.shutdown()
-    logging.getLogger("ray").handlers.clear()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -145,7 +145,7 @@ def test_tpe_learns_from_the_values_and_repeats_itself_with_its_seed(tmp_path):
         return [value for _, value in search.finished]
 
     found = values(tmp_path / "a.log", 1)
-    assert sum(found[-10:]) < sum(found[:10]) / 3
+    assert min(found) < min(found[:10]) / 100  # the first ten are drawn at random
     assert found == values(tmp_path / "b.log", 1)
     assert len(set(values(tmp_path / "c.log", 4))) == 40  # no session repeats the draws of another
 
