@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from equitrans.errors import ConfigError
-from equitrans.search import Search
+from equitrans.executors import run_locally
+from equitrans.search import Search, Trial
 from equitrans.spaces import Range, Space
 
 SPACE = Space.of(
@@ -37,6 +38,10 @@ def finish(search: Search, count: int | None = None) -> list:
     return done
 
 
+def half_the_k(trial: Trial) -> float:
+    return trial.settings["model.k"] / 2
+
+
 @pytest.fixture(params=["journal", "sqlite"])
 def storage(request, tmp_path) -> str:
     return str(tmp_path / "s.log") if request.param == "journal" else f"sqlite:///{tmp_path}/s.db"
@@ -50,6 +55,14 @@ def test_an_interrupted_search_goes_on_with_the_same_list(storage, tmp_path):
     assert reopen(storage).finished == [(trial, float(trial.number)) for trial in whole]
     assert finish(reopen(storage)) == []
     assert reopen(storage).best == (whole[0], 0.0)
+
+
+def test_the_trials_of_a_search_can_be_spread_over_processes(tmp_path):
+    search = reopen(tmp_path / "s.log")
+    for trial, value in run_locally(half_the_k, search.pending(), workers=2):
+        search.tell(trial, value)
+    whole = finish(reopen(tmp_path / "whole.log"))
+    assert search.finished == [(trial, trial.settings["model.k"] / 2) for trial in whole]
 
 
 def test_another_seed_draws_another_list(tmp_path):
