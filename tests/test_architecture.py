@@ -11,8 +11,8 @@ PACKAGE = Path(equitrans.__file__).parent
 
 FLOORS = [
     {"errors", "files"},
-    {"vocabulary", "groups", "pairs", "settings", "workers", "search"},
-    {"symmetry", "lexicon", "executors"},
+    {"vocabulary", "groups", "pairs", "settings", "workers", "spaces"},
+    {"symmetry", "lexicon", "executors", "search"},
     {"scan", "grouping", "grammar"},
     {"discovery"},
     {"data", "download"},

@@ -170,7 +170,7 @@ def _connect(ray: Any, address: str | None) -> None:
     host, colon, port = address.rpartition(":")
     try:
         if colon and port.isdigit() and "/" not in host:
-            # Ray itself would go on trying for a quarter of an hour
+            # Ray itself was still trying after eight minutes
             socket.create_connection((host, int(port)), timeout=10).close()
         ray.init(address=address, **quiet)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:

@@ -1,0 +1,55 @@
+"""Epochs to TensorBoard; the only room that knows it."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from equitrans.errors import ConfigError
+from equitrans.training import Epoch
+
+FLUSH_SECONDS = 5
+"""So long may an epoch take to be seen."""
+
+
+class Board:
+    """Losses and accuracy by epoch, as an event file in a directory.
+
+    Epochs from ``purge_from`` on that were written there before are forgotten: a run that goes on
+    from its last checkpoint goes through them again.
+    """
+
+    def __init__(self, directory: Path | str, *, purge_from: int) -> None:
+        try:
+            from tensorboard.compat.proto import event_pb2, summary_pb2
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        except ModuleNotFoundError as missing:
+            raise ConfigError(
+                f"TensorBoard files need {missing.name}: pip install 'equitrans[tensorboard]'"
+            ) from None
+        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        self._writer = EventFileWriter(str(directory), flush_secs=FLUSH_SECONDS)
+        start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+        self._write(purge_from, session_log=start)
+
+    def add(self, epoch: Epoch) -> None:
+        """Write the figures of an epoch that there are."""
+        figures = {
+            "loss/train": epoch.train_loss,
+            "loss/validation": epoch.valid_loss,
+            "accuracy/validation": epoch.valid_accuracy,
+        }
+        values = [
+            self._summary.Value(tag=tag, simple_value=figure)
+            for tag, figure in figures.items()
+            if figure is not None
+        ]
+        self._write(epoch.number, summary=self._summary(value=values))
+
+    def _write(self, step: int, **content: Any) -> None:
+        self._writer.add_event(self._event(wall_time=time.time(), step=step, **content))
+
+    def __enter__(self) -> "Board":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
