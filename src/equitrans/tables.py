@@ -1,10 +1,11 @@
 """Records in, Markdown out: our figures beside the published ones."""
 
 from collections.abc import Sequence
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from typing import Any
 
-from equitrans.experiments import Experiment, figures
+from equitrans.config import Settings
+from equitrans.experiments import Experiment, SearchPlan, figures
 from equitrans.records import Record, Records
 
 TITLES = {
@@ -76,6 +77,38 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
             "are not the published ones."
         )
     return "\n\n".join(parts) + "\n"
+
+
+SHOWN = 10
+"""So many trials of a search are shown, best first."""
+
+
+def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> str:
+    """What a search has found: the trial that validation chooses, the runners-up, and how the test
+    figures of all are spread.
+    """
+    ranked = sorted(found, key=lambda each: each[1]["valid"]["loss"])
+    names = list(plan.space.settings)
+    rows = [
+        [f"{record['valid']['loss']:.4f}", f"{figures([record])[0]:.2f}"]
+        + [str(settings[name]) for name in names]
+        for settings, record in ranked[:SHOWN]
+    ]
+    tests = sorted(figures([record for _, record in found]))
+    chosen = figures([ranked[0][1]])[0]
+    published = "" if plan.published is None else f"; published: {plan.published}"
+    return (
+        "\n\n".join(
+            [
+                f"## {plan.title}",
+                f"{len(found)} trials on {title(plan.split)}. Chosen by validation loss: "
+                f"{chosen:.2f} % on the test set{published}. Test figures of all trials, which choose "
+                f"nothing: best {tests[-1]:.2f}, median {median(tests):.2f}, worst {tests[0]:.2f}.",
+                _markdown(["−log p, validation", "test, %", *names], rows),
+            ]
+        )
+        + "\n"
+    )
 
 
 def _summary(records: Sequence[Record]) -> str:

@@ -72,12 +72,15 @@ class Work:
 
     def follow(self, jobs: Sequence[Job], records: Records) -> None:
         """Do the jobs, keep their records, and show how it goes."""
-        with _bar(self.console, len(jobs)) as advance:
+        with self.bar(len(jobs)) as advance:
             for job, record in self.do(jobs, records):
-                if isinstance(record, str):
-                    advance(f"{describe(job)}: {record}")
-                else:
-                    advance(f"{describe(job)}: {_result(record)}")
+                advance(job, record)
+
+    @contextmanager
+    def bar(self, total: int) -> Iterator[Callable[[Job, Record | str], None]]:
+        """Something to call with every training that has ended."""
+        with _bar(self.console, total) as advance:
+            yield lambda job, record: advance(f"{describe(job)}: {_result(record)}")
 
     def do(self, jobs: Iterable[Job], records: Records) -> Iterator[tuple[Job, Record | str]]:
         """Jobs, pulled when there is room for one, with their records, or why there is none."""
@@ -142,7 +145,9 @@ def describe(job: Job) -> str:
     return ", ".join([*parts, f"seed {job.config.seed}"])
 
 
-def _result(record: Record) -> str:
+def _result(record: Record | str) -> str:
+    if isinstance(record, str):
+        return record
     if record["test"] is None:
         return str(record["failed"])
     seconds = record["seconds"]["training"]

@@ -7,6 +7,9 @@ row       name; settings, as on the command line of ``equitrans train`` (without
           figures that were published); published, percent by split; and where they differ from the
           above, splits and seeds
 row.quick settings on top of these for the small version; without it the row is left out there
+
+A search has a split, a number of trials, a seed, settings that all trials share, a space that the
+others come from, and the published figure for it.
 """
 
 import tomllib
@@ -18,6 +21,7 @@ from typing import Any
 from equitrans.config import Settings
 from equitrans.errors import ConfigError, nearest
 from equitrans.records import Job
+from equitrans.spaces import Space
 
 PLACE = files("equitrans") / "experiments"
 
@@ -71,16 +75,64 @@ class Experiment:
         return replace(self, rows=tuple(rows))
 
 
+@dataclass(frozen=True)
+class SearchPlan:
+    """A split, what is given, and what is looked for."""
+
+    name: str
+    title: str
+    split: str
+    trials: int
+    seed: int
+    settings: Settings
+    space: Space
+    width: int = 3
+    published: float | None = None
+
+    def job(self, found: Settings, *, official: bool) -> Job:
+        """The training of one trial; its own seed may be among what is looked for."""
+        settings = self.settings | found
+        seed = settings.pop("seed", 0)
+        return Job.of(self.split, settings, seed=seed, width=self.width, official=official)
+
+
 def names() -> list[str]:
-    """The experiments there are."""
-    return sorted(p.name.removesuffix(".toml") for p in PLACE.iterdir() if p.name.endswith(".toml"))
+    """The experiments that are tables."""
+    return list(_read("row"))
+
+
+def search_names() -> list[str]:
+    """The searches."""
+    return list(_read("space"))
+
+
+def _read(kind: str) -> dict[str, dict[str, Any]]:
+    """All descriptions that have a certain table."""
+    found = {}
+    for path in PLACE.iterdir():
+        if path.name.endswith(".toml"):
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+            if kind in content:
+                found[path.name.removesuffix(".toml")] = content
+    return dict(sorted(found.items()))
+
+
+def load_search(name: str) -> SearchPlan:
+    """A search by name."""
+    plans = _read("space")
+    if name not in plans:
+        raise ConfigError(f"unknown search {name!r}{nearest(name, plans)}")
+    content = plans[name]
+    space = Space.of(content.pop("space"), origin=f"{name}.toml")
+    return SearchPlan(name=name, space=space, **content)
 
 
 def load(name: str, *, quick: bool = False) -> Experiment:
     """An experiment by name, in full or in its small version."""
-    if name not in names():
-        raise ConfigError(f"unknown experiment {name!r}{nearest(name, names())}")
-    content = tomllib.loads((PLACE / f"{name}.toml").read_text(encoding="utf-8"))
+    tables = _read("row")
+    if name not in tables:
+        raise ConfigError(f"unknown experiment {name!r}{nearest(name, tables)}")
+    content = tables[name]
     splits = tuple(content["splits"])
     small = content.get("quick", {}) if quick else {}
     splits = tuple(small.get("splits", splits))
