@@ -102,8 +102,9 @@ def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> s
             [
                 f"## {plan.title}",
                 f"{len(found)} trials on {title(plan.split)}. Chosen by validation loss: "
-                f"{chosen:.2f} % on the test set{published}. Test figures of all trials, which choose "
-                f"nothing: best {tests[-1]:.2f}, median {median(tests):.2f}, worst {tests[0]:.2f}.",
+                f"{chosen:.2f} % on the test set{published}. Test figures of all trials, which "
+                f"choose nothing: best {tests[-1]:.2f}, median {median(tests):.2f}, "
+                f"worst {tests[0]:.2f}.",
                 _markdown(["−log p, validation", "test, %", *names], rows),
             ]
         )
