@@ -14,11 +14,11 @@ FLUSH_SECONDS = 5
 class Board:
     """Losses and accuracy by epoch, as an event file in a directory.
 
-    Epochs from ``purge_from`` on that were written there before are forgotten: a run that goes on
-    from its last checkpoint goes through them again.
+    From the first epoch that is added on, what was written there before is forgotten: a run that
+    goes on from its last checkpoint goes through these epochs again.
     """
 
-    def __init__(self, directory: Path | str, *, purge_from: int) -> None:
+    def __init__(self, directory: Path | str) -> None:
         try:
             from tensorboard.compat.proto import event_pb2, summary_pb2
             from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -27,12 +27,15 @@ class Board:
                 f"TensorBoard files need {missing.name}: pip install 'equitrans[tensorboard]'"
             ) from None
         self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        self._start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+        self._started = False
         self._writer = EventFileWriter(str(directory), flush_secs=FLUSH_SECONDS)
-        start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-        self._write(purge_from, session_log=start)
 
     def add(self, epoch: Epoch) -> None:
         """Write the figures of an epoch that there are."""
+        if not self._started:
+            self._started = True
+            self._write(epoch.number, session_log=self._start)
         figures = {
             "loss/train": epoch.train_loss,
             "loss/validation": epoch.valid_loss,

@@ -8,7 +8,7 @@ from typing import Any
 
 from equitrans.data import DataConfig
 from equitrans.errors import ConfigError, nearest
-from equitrans.models.catalog import MODELS, ModelConfig
+from equitrans.models.catalog import MODELS, ModelConfig, name_of
 from equitrans.models.transducer import TransducerConfig
 from equitrans.settings import check_seed, from_dict
 from equitrans.training import TrainingConfig
@@ -84,6 +84,13 @@ def default_recipe(kind: str) -> str:
     """The recipe of a model without a choice: for a baseline the one of its name."""
     find_model(kind)
     return "default" if kind == "transducer" else kind
+
+
+def usual_training(model: ModelConfig) -> TrainingConfig:
+    """How a model is trained on data of one's own if nothing is said."""
+    settings = recipe(default_recipe(name_of(model)), None)
+    parts = {k.removeprefix("training."): v for k, v in settings.items() if "training." in k}
+    return from_dict(TrainingConfig, parts)
 
 
 def recipe(name: str, split: str | None) -> Settings:

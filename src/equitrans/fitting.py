@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Literal
 
 from equitrans.batches import Rows
+from equitrans.config import usual_training
 from equitrans.discovery import discover
 from equitrans.models.catalog import ModelConfig, is_recursive
 from equitrans.models.transducer import TransducerConfig
@@ -26,7 +27,8 @@ def fit(
 ) -> Trained:
     """Train on pairs in memory and keep the best epoch: the short way, without a directory.
 
-    With "discover" for the classes they are found in the pairs, and there may be none.
+    With "discover" for the classes they are found in the pairs, and there may be none. Without
+    settings for training, those of the model's own recipe are taken.
 
     >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
     >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
@@ -37,7 +39,8 @@ def fit(
     pairs = as_pairs(pairs)
     if classes == "discover":
         classes = discover(pairs).classes
-    model, training = model or TransducerConfig(), training or TrainingConfig()
+    model = model or TransducerConfig()
+    training = training or usual_training(model)
     trained = Trained.new(
         model,
         Symmetry.of(classes, pairs, model.group),

@@ -3,7 +3,7 @@
 import os
 import re
 from argparse import SUPPRESS, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import yaml
 from jsonargparse import ActionConfigFile, ArgumentError, ArgumentParser, DefaultHelpFormatter
 
 from equitrans.batches import Rows
+from equitrans.boards import Board
 from equitrans.cli.arguments import Parser, find_device, set_threads
 from equitrans.cli.console import Console
 from equitrans.cli.progress import follow
@@ -32,7 +33,7 @@ from equitrans.models.transducer import Transducer
 from equitrans.pairs import HoldOut
 from equitrans.runs import Run
 from equitrans.trained import WEIGHTS, Trained
-from equitrans.training import TrainingConfig
+from equitrans.training import Epoch, TrainingConfig
 
 ABOUT = (
     "Train a model on a built-in split or on pairs of your own. Every setting has a dotted name."
@@ -69,8 +70,11 @@ def run(arguments: Sequence[str]) -> int:
         data = load_data(config.data, seed=config.seed)
         started = Run.create(asked.out, config, data)
         _describe(console, data)
+    epochs = started.train(data, device=device)
+    if asked.tensorboard:
+        epochs = _on_board(epochs, started.path)
     try:
-        follow(started.train(data, device=device), console)
+        follow(epochs, console)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; continue with: equitrans train --resume {started.path}"
@@ -90,9 +94,22 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _on_board(epochs: Iterator[Epoch], path: Path) -> Iterator[Epoch]:
+    """The same epochs, each written for TensorBoard."""
+    board = Board(path / "tensorboard")
+
+    def written() -> Iterator[Epoch]:
+        with board:
+            for epoch in epochs:
+                board.add(epoch)
+                yield epoch
+
+    return written()
+
+
 def _refuse_changes(arguments: Sequence[str]) -> None:
     """A run goes on with the settings that it was started with."""
-    free = ("--resume", "--device", "--threads", "--quiet")
+    free = ("--resume", "--device", "--threads", "--quiet", "--tensorboard")
     for argument in arguments:
         name = argument.partition("=")[0]
         if name.startswith("--") and name not in free:
@@ -229,6 +246,9 @@ def _parser(settings: Settings) -> ArgumentParser:
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--threads", type=int, default=1, help="torch threads; one is fastest here")
     parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument(
+        "--tensorboard", action="store_true", help="write RUN/tensorboard, to be watched with it"
+    )
     parser.add_argument(
         "--config", action=ActionConfigFile, help="settings from a YAML or JSON file"
     )
