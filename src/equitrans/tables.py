@@ -87,6 +87,8 @@ def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> s
     """What a search has found: the trial that validation chooses, the runners-up, and how the test
     figures of all are spread.
     """
+    if not found:
+        return f"## {plan.title}\n\nNo trials yet: equitrans search {plan.name} makes them.\n"
     ranked = sorted(found, key=lambda each: each[1]["valid"]["loss"])
     names = list(plan.space.settings)
     rows = [

@@ -8,9 +8,10 @@ from typing import Any
 from equitrans import experiments
 from equitrans.cli.arguments import Parser
 from equitrans.cli.console import load_plots
+from equitrans.config import Settings
 from equitrans.errors import RunError
-from equitrans.experiments import Experiment, figures
-from equitrans.records import Records, learning_curve, read_record
+from equitrans.experiments import Experiment, SearchPlan, figures
+from equitrans.records import Record, Records, learning_curve, read_record
 from equitrans.runs import Run
 
 ABOUT = """\
@@ -20,13 +21,16 @@ EXAMPLES = """\
   equitrans plot curves runs/jump runs/other --out curves.png
   equitrans plot curves records/add_jump/*.json --out curves.svg
   equitrans plot lowdata --out lowdata.png
-  equitrans plot orbits --out orbits.png"""
+  equitrans plot orbits --out orbits.png
+  equitrans plot length --out search.png"""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Read and draw."""
     parser = Parser("plot", ABOUT, EXAMPLES)
-    parser.add_argument("what", choices=["curves", "lowdata", "orbits"], help="what to draw")
+    searches = experiments.search_names()
+    known = ["curves", "lowdata", "orbits", *searches]
+    parser.add_argument("what", choices=known, help="curves, or an experiment")
     parser.add_argument("files", nargs="*", metavar="FILE", help="runs or records, for curves")
     parser.add_argument("--out", required=True, metavar="FILE", help="the picture to write")
     parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
@@ -40,12 +44,24 @@ def run(arguments: Sequence[str]) -> int:
         if not asked.files:
             parser.error("curves need runs or records to draw")
         figure = plots.draw_curves({file: _curve(Path(file)) for file in asked.files})
+    elif asked.what in searches:
+        plan = experiments.load_search(asked.what)
+        found = plan.found(Records(Path(asked.records)), official=not asked.drawn)
+        figure = draw_search(plots, plan, found)
     else:
         experiment = experiments.load(asked.what).restricted(only=asked.only)
         draw = _draw_shares if asked.what == "lowdata" else _draw_orbits
         figure = draw(plots, experiment, asked)
     plots.save_figure(figure, asked.out)
     return 0
+
+
+def draw_search(plots: Any, plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> Any:
+    """The picture of a search; the trial that validation chooses is marked."""
+    if not found:
+        raise RunError(f"there are no trials yet; equitrans search {plan.name} makes them")
+    points = [(r["valid"]["loss"], 100 * r["test"]["exact_match"]) for _, r in found]
+    return plots.draw_trials(points, min(points), plan.published)
 
 
 def _curve(path: Path) -> dict[str, list[float | None]]:

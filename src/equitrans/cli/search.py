@@ -8,6 +8,7 @@ from pathlib import Path
 from equitrans import experiments
 from equitrans.cli.arguments import Parser
 from equitrans.cli.console import load_plots
+from equitrans.cli.plot import draw_search
 from equitrans.cli.work import Work, add_work
 from equitrans.errors import ConfigError
 from equitrans.experiments import SearchPlan
@@ -77,8 +78,7 @@ def run(arguments: Sequence[str]) -> int:
     else:
         print(make_search(plan, found), end="")
     if plots is not None:
-        points = [(r["valid"]["loss"], 100 * r["test"]["exact_match"]) for _, r in found]
-        plots.save_figure(plots.draw_trials(points, min(points), plan.published), asked.plot)
+        plots.save_figure(draw_search(plots, plan, found), asked.plot)
     return 1 if work.failed else 0
 
 

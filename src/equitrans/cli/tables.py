@@ -6,7 +6,7 @@ from pathlib import Path
 from equitrans import experiments
 from equitrans.cli.arguments import Parser
 from equitrans.records import Records
-from equitrans.tables import make_table
+from equitrans.tables import make_search, make_table
 
 ABOUT = """\
 Print the tables of experiments in Markdown, from the records that equitrans reproduce has left.
@@ -19,7 +19,7 @@ EXAMPLES = """\
 def run(arguments: Sequence[str]) -> int:
     """Read and print."""
     parser = Parser("tables", ABOUT, EXAMPLES)
-    known = experiments.names()
+    known = [*experiments.names(), *experiments.search_names()]
     parser.add_argument("table", nargs="*", metavar="TABLE", help=f"of {', '.join(known)}; or all")
     parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
     parser.add_argument(
@@ -27,7 +27,11 @@ def run(arguments: Sequence[str]) -> int:
     )
     asked = parser.parse(arguments)
     records = Records(Path(asked.records))
+    official = not asked.drawn
     for name in asked.table or known:
-        experiment = experiments.load(name)
-        print(make_table(experiment, records, official=not asked.drawn))
+        if name in experiments.search_names():
+            plan = experiments.load_search(name)
+            print(make_search(plan, plan.found(records, official=official)))
+        else:
+            print(make_table(experiments.load(name), records, official=official))
     return 0

@@ -20,7 +20,7 @@ from typing import Any
 
 from equitrans.config import Settings
 from equitrans.errors import ConfigError, nearest
-from equitrans.records import Job
+from equitrans.records import Job, Record, Records
 from equitrans.spaces import Space
 
 PLACE = files("equitrans") / "experiments"
@@ -94,6 +94,13 @@ class SearchPlan:
         settings = self.settings | found
         seed = settings.pop("seed", 0)
         return Job.of(self.split, settings, seed=seed, width=self.width, official=official)
+
+    def found(self, records: Records, *, official: bool) -> list[tuple[Settings, Record]]:
+        """The trials of a random search that have a validation loss, without making any."""
+        drawn = self.space.draw(self.trials, seed=self.seed)
+        jobs = [self.job(settings, official=official) for settings in drawn]
+        known = zip(drawn, map(records.find, jobs), strict=True)
+        return [(settings, r) for settings, r in known if r is not None and r["test"] is not None]
 
 
 def names() -> list[str]:
