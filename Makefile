@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check lint types bench docs clean
+.PHONY: demo test check lint types bench results docs clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py demo
@@ -21,6 +21,9 @@ types: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python bench/bench.py
+
+results: .venv/installed
+	$(BIN)/python docs/update.py
 
 docs: .venv/installed
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

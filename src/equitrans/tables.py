@@ -26,18 +26,11 @@ def title(split: str) -> str:
 
 
 def make_table(experiment: Experiment, records: Records, *, official: bool) -> str:
-    """The experiment with a cell for every system and split, then every seed of every cell."""
-    found = {
-        (row.name, split): [
-            record
-            for job in row.jobs(split, official=official)
-            if (record := records.find(job)) is not None
-        ]
-        for row in experiment.rows
-        for split in experiment.splits
-    }
-    head = ["system", *map(title, experiment.splits)]
-    lines, seeds = [], []
+    """The experiment with mean, spread and number of seeds for every system and split, beside what
+    was published.
+    """
+    found = _find(experiment, records, official=official)
+    lines = []
     for row in experiment.rows:
         if row.published:
             cells = (row.published.get(split) for split in experiment.splits)
@@ -45,24 +38,11 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
                 [f"*{row.name.partition(':')[0]}, published*"]
                 + ["" if cell is None else f"*{cell}*" for cell in cells]
             )
-        if row.settings is None:
-            continue
         cells_found = [found[row.name, split] for split in experiment.splits]
         if any(cells_found):
             lines.append([row.name, *map(_summary, cells_found)])
-        seeds += [
-            [row.name, title(split), *_every_seed(cell)]
-            for split, cell in zip(experiment.splits, cells_found, strict=True)
-            if cell
-        ]
-    parts = [f"## {experiment.title}", _markdown(head, lines)]
-    if seeds:
-        parts.append(
-            _markdown(
-                ["system", "split", "every seed", "mean", "best", "−log p, validation", "seconds"],
-                seeds,
-            )
-        )
+    parts = [f"## {experiment.title}"]
+    parts.append(_markdown(["system", *map(title, experiment.splits)], lines))
     watched = [
         [name, _orbit_sizes(record["orbits"])]
         for (name, _), cell in found.items()
@@ -77,6 +57,31 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
             "are not the published ones."
         )
     return "\n\n".join(parts) + "\n"
+
+
+def make_seeds(experiment: Experiment, records: Records, *, official: bool) -> str:
+    """Every seed of every cell that there is."""
+    found = _find(experiment, records, official=official)
+    lines = [
+        [name, title(split), *_every_seed(cell)] for (name, split), cell in found.items() if cell
+    ]
+    head = ["system", "split", "every seed", "mean", "best", "−log p, validation", "seconds"]
+    return f"## {experiment.title}, every seed\n\n{_markdown(head, lines)}\n"
+
+
+def _find(
+    experiment: Experiment, records: Records, *, official: bool
+) -> dict[tuple[str, str], list[Record]]:
+    """The records of every system and split, in the order of their seeds."""
+    return {
+        (row.name, split): [
+            record
+            for job in row.jobs(split, official=official)
+            if (record := records.find(job)) is not None
+        ]
+        for row in experiment.rows
+        for split in experiment.splits
+    }
 
 
 SHOWN = 10

@@ -22,7 +22,7 @@ EXAMPLES = """\
   equitrans plot curves records/add_jump/*.json --out curves.svg
   equitrans plot lowdata --out lowdata.png
   equitrans plot orbits --out orbits.png
-  equitrans plot length --out search.png"""
+  equitrans plot search-length --out search.png"""
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from equitrans import experiments
 from equitrans.cli.arguments import Parser
+from equitrans.cli.search import look
 from equitrans.cli.work import Work, add_work
 from equitrans.records import Records
-from equitrans.tables import make_table
+from equitrans.tables import make_seeds, make_table
 
 ABOUT = """\
 Run an experiment of the paper and print our figures beside the published ones. Every training
@@ -23,17 +24,22 @@ EXAMPLES = """\
 def run(arguments: Sequence[str]) -> int:
     """Train what is missing, then print the table."""
     parser = Parser("reproduce", ABOUT, EXAMPLES)
-    parser.add_argument("table", choices=experiments.names(), help="the experiment")
+    searches = experiments.search_names()
+    parser.add_argument("table", choices=[*experiments.names(), *searches], help="the experiment")
     parser.add_argument("--quick", action="store_true", help="a small version, in minutes")
     parser.add_argument("--only", metavar="TEXT", help="systems with this in their names")
     parser.add_argument("--seeds", type=int, metavar="N", help="at most so many trainings a cell")
     add_work(parser)
+    parser.set_defaults(sampler="random", storage=None, plot=None, json=False)
     asked = parser.parse(arguments)
+    if asked.table in searches:
+        return look(experiments.load_search(asked.table, quick=asked.quick), asked)
     experiment = experiments.load(asked.table, quick=asked.quick)
     experiment = experiment.restricted(only=asked.only, seeds=asked.seeds)
     official = asked.scan_dir is not None
     records = Records(Path(asked.records))
     work = Work.of(asked)
     work.follow(records.missing(experiment.jobs(official=official)), records)
-    print(make_table(experiment, records, official=official), end="")
+    print(make_table(experiment, records, official=official))
+    print(make_seeds(experiment, records, official=official), end="")
     return 1 if work.failed else 0

@@ -1,5 +1,6 @@
 """equitrans search: settings drawn from a space, chosen by validation loss."""
 
+import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,8 +24,8 @@ decides; test figures are recorded, and shown when all is over, but choose nothi
 was interrupted goes on where it stopped, and trials that have a record are not run again."""
 EXAMPLES = """\
   equitrans search search --scan-dir SCAN --workers 2
-  equitrans search length --scan-dir SCAN --plot search.png
-  equitrans search length --sampler tpe --trials 40 --storage sqlite:///search.db
+  equitrans search search-length --scan-dir SCAN --plot search.png
+  equitrans search search-length --sampler tpe --trials 40 --storage sqlite:///search.db
   equitrans search --split add_jump --space space.toml --trials 20"""
 
 
@@ -50,6 +51,11 @@ def run(arguments: Sequence[str]) -> int:
         plan = replace(plan, trials=asked.trials)
     if asked.seed is not None:
         plan = replace(plan, seed=asked.seed)
+    return look(plan, asked)
+
+
+def look(plan: SearchPlan, asked: argparse.Namespace) -> int:
+    """Go through a plan and print what was found."""
     plots = load_plots() if asked.plot is not None else None
     runs = Path(asked.runs)
     runs.mkdir(parents=True, exist_ok=True)

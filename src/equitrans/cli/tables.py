@@ -6,13 +6,14 @@ from pathlib import Path
 from equitrans import experiments
 from equitrans.cli.arguments import Parser
 from equitrans.records import Records
-from equitrans.tables import make_search, make_table
+from equitrans.tables import make_search, make_seeds, make_table
 
 ABOUT = """\
 Print the tables of experiments in Markdown, from the records that equitrans reproduce has left.
 Nothing is trained: a cell without records stays empty."""
 EXAMPLES = """\
   equitrans tables table1
+  equitrans tables table1 --seeds
   equitrans tables --drawn > results.md"""
 
 
@@ -22,6 +23,7 @@ def run(arguments: Sequence[str]) -> int:
     known = [*experiments.names(), *experiments.search_names()]
     parser.add_argument("table", nargs="*", metavar="TABLE", help=f"of {', '.join(known)}; or all")
     parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
+    parser.add_argument("--seeds", action="store_true", help="every seed of every cell instead")
     parser.add_argument(
         "--drawn", action="store_true", help="of runs without the official files (no --scan-dir)"
     )
@@ -33,5 +35,6 @@ def run(arguments: Sequence[str]) -> int:
             plan = experiments.load_search(name)
             print(make_search(plan, plan.found(records, official=official)))
         else:
-            print(make_table(experiments.load(name), records, official=official))
+            make = make_seeds if asked.seeds else make_table
+            print(make(experiments.load(name), records, official=official))
     return 0

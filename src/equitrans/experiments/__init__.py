@@ -9,7 +9,8 @@ row       name; settings, as on the command line of ``equitrans train`` (without
 row.quick settings on top of these for the small version; without it the row is left out there
 
 A search has a split, a number of trials, a seed, settings that all trials share, a space that the
-others come from, and the published figure for it.
+others come from, and the published figure for it; quick has other trials and settings for the small
+version.
 """
 
 import tomllib
@@ -124,14 +125,19 @@ def _read(kind: str) -> dict[str, dict[str, Any]]:
     return dict(sorted(found.items()))
 
 
-def load_search(name: str) -> SearchPlan:
-    """A search by name."""
+def load_search(name: str, *, quick: bool = False) -> SearchPlan:
+    """A search by name, in full or in its small version."""
     plans = _read("space")
     if name not in plans:
         raise ConfigError(f"unknown search {name!r}{nearest(name, plans)}")
     content = plans[name]
     space = Space.of(content.pop("space"), origin=f"{name}.toml")
-    return SearchPlan(name=name, space=space, **content)
+    small = content.pop("quick")
+    plan = SearchPlan(name=name, space=space, **content)
+    if quick:
+        settings = plan.settings | small["settings"]
+        plan = replace(plan, name=f"{name}-quick", trials=small["trials"], settings=settings)
+    return plan
 
 
 def load(name: str, *, quick: bool = False) -> Experiment:

@@ -1,0 +1,38 @@
+"""Bring the tables of the documentation up to date: python docs/update.py (make results).
+
+Between ``<!-- $ equitrans … -->`` and ``<!-- end -->`` a page has what that command prints.
+"""
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+from pathlib import Path
+
+from equitrans.cli.main import main
+
+HERE = Path(__file__).parent
+MARKED = re.compile(r"(<!-- \$ equitrans (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def updated(page: str) -> str:
+    """A page with the output of every command that it names."""
+    return MARKED.sub(lambda found: f"{found[1]}\n{_output(found[2])}\n{found[3]}", page)
+
+
+def _output(command: str) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        status = main([*shlex.split(command), "--records", str(HERE.parent / "records")])
+    if status:
+        sys.exit(f"equitrans {command} ended with status {status}")
+    return printed.getvalue().strip() + "\n"
+
+
+if __name__ == "__main__":
+    for path in sorted(HERE.glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        if (new := updated(page)) != page:
+            path.write_text(new, encoding="utf-8")
+            print(path.name)
