@@ -60,6 +60,13 @@ class Job:
         merged = recipe(name, split) | settings | {"split": split, "seed": seed}
         return cls(run_config(merged), width, official)
 
+    @classmethod
+    def of_record(cls, record: Record) -> "Job":
+        """The job that a record is of."""
+        settings = dict(record["settings"])
+        width, official = settings.pop("width"), settings.pop("official")
+        return cls(run_config(settings | {"seed": record["seed"]}), width, official)
+
     @property
     def settings(self) -> Settings:
         """Everything by its dotted name, the seed aside."""
@@ -78,6 +85,17 @@ class Job:
         """The settings that are not what they are if nothing is chosen."""
         usual = replace(self, config=_usual(self.config), width=3, official=False).settings
         return {k: v for k, v in self.settings.items() if v != usual[k]}
+
+    @property
+    def description(self) -> str:
+        """A job in a few words.
+
+        >>> Job.of("add_jump", {"classes": "verbs", "model.marginal": "max"}, seed=2).description
+        'add_jump, transducer, classes verbs, model.marginal max, seed 2'
+        """
+        parts = [f"{name} {value}" for name, value in self.unusual.items() if name != "official"]
+        split, kind = str(self.config.data.split), name_of(self.config.model)
+        return ", ".join([split, kind, *parts, f"seed {self.config.seed}"])
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from equitrans.cli.console import load_plots
 from equitrans.config import Settings
 from equitrans.errors import RunError
 from equitrans.experiments import Experiment, SearchPlan, figures
-from equitrans.records import Record, Records, learning_curve, read_record
+from equitrans.records import Job, Record, Records, learning_curve, read_record
 from equitrans.runs import Run
 
 ABOUT = """\
@@ -43,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     if asked.what == "curves":
         if not asked.files:
             parser.error("curves need runs or records to draw")
-        figure = plots.draw_curves({file: _curve(Path(file)) for file in asked.files})
+        figure = plots.draw_curves(dict(_curve(Path(file)) for file in asked.files))
     elif asked.what in searches:
         plan = experiments.load_search(asked.what)
         found = plan.found(Records(Path(asked.records)), official=not asked.drawn)
@@ -64,15 +64,14 @@ def draw_search(plots: Any, plan: SearchPlan, found: Sequence[tuple[Settings, Re
     return plots.draw_trials(points, min(points), plan.published)
 
 
-def _curve(path: Path) -> dict[str, list[float | None]]:
-    """The learning curve of a run directory or of a record."""
+def _curve(path: Path) -> tuple[str, dict[str, list[float | None]]]:
+    """The name and the learning curve of a run directory or of a record."""
     if path.is_dir():
-        return learning_curve(Run.open(path).epochs())
+        return str(path), learning_curve(Run.open(path).epochs())
     record = read_record(path)
     if record["test"] is None:
         raise RunError(f"{path} has no learning curve: {record['failed']}")
-    curve: dict[str, list[float | None]] = record["curve"]
-    return curve
+    return Job.of_record(record).description, record["curve"]
 
 
 def _found(

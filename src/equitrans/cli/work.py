@@ -80,7 +80,7 @@ class Work:
     def bar(self, total: int) -> Iterator[Callable[[Job, Record | str], None]]:
         """Something to call with every training that has ended."""
         with _bar(self.console, total) as advance:
-            yield lambda job, record: advance(f"{describe(job)}: {_result(record)}")
+            yield lambda job, record: advance(f"{job.description}: {_result(record)}")
 
     def do(self, jobs: Iterable[Job], records: Records) -> Iterator[tuple[Job, Record | str]]:
         """Jobs, pulled when there is room for one, with their records, or why there is none."""
@@ -132,17 +132,6 @@ def _bar(console: Console, total: int) -> Iterator[Callable[[str], None]]:
             progress.update(task, advance=1)
 
         yield show
-
-
-def describe(job: Job) -> str:
-    """A job in a few words.
-
-    >>> describe(Job.of("add_jump", {"classes": "verbs", "model.marginal": "max"}, seed=2))
-    'add_jump, transducer, classes verbs, model.marginal max, seed 2'
-    """
-    parts = [str(job.config.data.split), str(job.settings["kind"])]
-    parts += [f"{name} {value}" for name, value in job.unusual.items() if name != "official"]
-    return ", ".join([*parts, f"seed {job.config.seed}"])
 
 
 def _result(record: Record | str) -> str:
