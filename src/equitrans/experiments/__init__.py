@@ -6,7 +6,7 @@ seeds     how many trainings there are for each row and split, from seed 0 on
 row       name; settings, as on the command line of ``equitrans train`` (without them it only has
           figures that were published); published, percent by split; and where they differ from the
           above, splits and seeds
-row.quick settings on top of these for the small version; without it the row is left out there
+row.quick settings on top of these for the small version; without it nothing is trained there
 
 A search has a split, a number of trials, a seed, settings that all trials share, a space that the
 others come from, and the published figure for it; quick has other trials and settings for the small
@@ -153,9 +153,7 @@ def load(name: str, *, quick: bool = False) -> Experiment:
     for row in content["row"]:
         settings = row.get("settings")
         if quick and settings is not None:
-            if "quick" not in row:
-                continue
-            settings = settings | row["quick"]
+            settings = settings | row["quick"] if "quick" in row else None
         rows.append(
             Row(
                 name=row["name"],
