@@ -10,7 +10,7 @@ from equitrans.cli.arguments import Parser
 from equitrans.cli.console import load_plots
 from equitrans.errors import RunError
 from equitrans.experiments import Experiment, figures
-from equitrans.records import Records, learning_curve, read_record
+from equitrans.records import Curve, Records, learning_curve, read_record
 from equitrans.runs import Run
 
 ABOUT = """\
@@ -48,14 +48,14 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _curve(path: Path) -> dict[str, list[float | None]]:
+def _curve(path: Path) -> Curve:
     """The learning curve of a run directory or of a record."""
     if path.is_dir():
         return learning_curve(Run.open(path).epochs())
     record = read_record(path)
     if record["test"] is None:
         raise RunError(f"{path} has no learning curve: {record['failed']}")
-    curve: dict[str, list[float | None]] = record["curve"]
+    curve: Curve = record["curve"]
     return curve
 
 
