@@ -103,7 +103,7 @@ def test_what_is_unusual_is_what_was_chosen():
 def test_a_setting_that_is_none_is_answered_with_the_nearest():
     with pytest.raises(EquitransError, match="did you mean 'hidden'"):
         Job.of("length", {"model.hiden": 3}, seed=0)
-    with pytest.raises(EquitransError, match="'clases' is not a setting|did you mean 'classes'"):
+    with pytest.raises(EquitransError, match="did you mean 'classes'"):
         Job.of("length", {"clases": "verbs"}, seed=0)
     with pytest.raises(EquitransError, match="did you mean 'paper'"):
         Job.of("length", {"recipe": "papr"}, seed=0)

@@ -93,6 +93,15 @@ def _draw_shares(plots: Any, experiment: Experiment, asked: argparse.Namespace) 
 
 
 def _draw_orbits(plots: Any, experiment: Experiment, asked: argparse.Namespace) -> Any:
-    name, cells = next(iter(_found(experiment, asked).items()))
-    (record, *_) = next(iter(cells.values()))
+    found = _found(experiment, asked)
+    watched = [
+        (name, record)
+        for name, cells in found.items()
+        for cell in cells.values()
+        for record in cell
+        if "orbits" in record
+    ]
+    if not watched:
+        raise RunError(f"no training of {', '.join(found)} came to its end")
+    name, record = watched[0]
     return plots.draw_orbits(record["orbits"], f"{record['settings']['orbits']} ({name})")
