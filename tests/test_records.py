@@ -196,7 +196,7 @@ def test_a_record_has_the_figures_of_a_plain_run(tmp_path):
     run = Run.create(tmp_path / "run", job.config, data)
     epochs = list(run.train(data))
     trained = Trained.load(tmp_path / "run")
-    report = trained.evaluate(data.test, width=1)
+    report = trained.evaluate(data.test)
     best = min(epochs, key=lambda epoch: epoch.valid_loss)
     assert record["test"] == {
         "exact_match": report.exact_match,
@@ -208,7 +208,7 @@ def test_a_record_has_the_figures_of_a_plain_run(tmp_path):
     }
     assert sum(pairs for _, pairs in record["test"]["by_length"].values()) == 40
     assert record["valid"] == {"loss": best.valid_loss, "accuracy": best.valid_accuracy}
-    assert (record["best_epoch"], record["epochs"]) == (best.number, 12)
+    assert (record["best_epoch"], record["epochs"]) == (best.number, 7)
     assert record["updates"] == epochs[-1].updates
     assert record["pairs"] == {"train": len(data.train), "valid": len(data.valid), "test": 40}
     assert record["parameters"] == sum(p.numel() for p in trained.model.parameters())
@@ -254,7 +254,7 @@ def test_a_training_that_was_interrupted_comes_to_the_same_figures(halfway, tmp_
     record = perform(halfway)
     assert figures_of(record) == figures_of(tiny_record())
     log = (tmp_path / "run" / "epochs.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line)["number"] for line in log] == list(range(1, 13))
+    assert [json.loads(line)["number"] for line in log] == list(range(1, 8))
     # a record says nothing of this machine's folders
     Records(tmp_path / "records").add(halfway.job, record)
     text = (tmp_path / "records" / halfway.job.name).read_text(encoding="utf-8")
