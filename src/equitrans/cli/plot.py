@@ -51,7 +51,9 @@ def run(arguments: Sequence[str]) -> int:
 def _curve(path: Path) -> Curve:
     """The learning curve of a run directory or of a record."""
     if path.is_dir():
-        return learning_curve(Run.open(path).epochs())
+        if not (epochs := Run.open(path).epochs()):
+            raise RunError(f"{path} has no learning curve: it has no epoch yet")
+        return learning_curve(epochs)
     record = read_record(path)
     if record["test"] is None:
         raise RunError(f"{path} has no learning curve: {record['failed']}")
