@@ -12,6 +12,7 @@ from equitrans.data import load_data
 from equitrans.errors import EquitransError, RunError
 from equitrans.records import POINTS, Job, Order, Records, learning_curve, perform
 from equitrans.runs import Run
+from equitrans.scan import VERBS
 from equitrans.trained import Trained
 from tiny import DIVERGING, figures_of, tiny_job, tiny_record, tiny_split
 
@@ -183,8 +184,6 @@ def test_a_learning_curve_keeps_some_epochs_and_the_last():
         assert len({len(column) for column in curve.values()}) == 1
     assert learning_curve(epochs(3))["number"] == [1, 2, 3]
     assert learning_curve(epochs(1))["train_loss"] == [0.33333]
-    with pytest.raises(RunError, match="no epoch"):
-        learning_curve([])
 
 
 # --- trainings
@@ -233,8 +232,8 @@ def test_a_record_says_what_made_it():
 
 @pytest.fixture
 def halfway(tmp_path, monkeypatch):
-    """The run of a tiny job with orbits, stopped after its first epoch; the official folder has
-    nothing that is needed.
+    """The run of a tiny job, stopped after its first epoch; the official folder has nothing that
+    is needed.
     """
     monkeypatch.setattr(runs, "CHECKPOINT_SECONDS", 0.0)
     (tmp_path / "official").mkdir()
@@ -265,6 +264,21 @@ def test_a_training_that_was_interrupted_comes_to_the_same_figures(halfway, tmp_
     before = (tmp_path / "run" / "state.safetensors").stat().st_mtime_ns
     assert figures_of(perform(halfway)) == figures_of(record)
     assert (tmp_path / "run" / "state.safetensors").stat().st_mtime_ns == before
+
+
+def test_orbits_are_kept_as_they_were_recorded(tmp_path):
+    one_verb = next(
+        " ".join(pair.source)
+        for pair in load_data(tiny_job().config.data, seed=0).train
+        if not {"left", "right"} & set(pair.source)
+        and len(set(VERBS.source) & set(pair.source)) == 1
+    )
+    job = tiny_job(settings={"orbits": one_verb, "orbits_every": 2, "training.epochs": 3})
+    record = perform(Order(job, str(tmp_path / "run")))
+    logged = Run.open(tmp_path / "run").orbit_records()
+    assert [r["epoch"] for r in logged] == [0, 2, 3]
+    assert record["orbits"] == [{"epoch": r["epoch"], "observed": r["observed"]} for r in logged]
+    assert all(sum(r["observed"]) == 4 for r in logged)
 
 
 def test_what_an_interrupted_creation_has_left_is_no_hindrance_and_another_run_is(tmp_path):

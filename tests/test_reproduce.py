@@ -14,8 +14,9 @@ import torch
 
 from equitrans.cli.main import main
 from equitrans.executors import run_here
+from equitrans.experiments import load
 from equitrans.records import Records, perform
-from test_tables import cells, fails
+from test_tables import cells, fails, record_of
 from tiny import DIVERGING, SETTINGS, figures_of, tiny_job, tiny_record, tiny_split
 
 
@@ -46,27 +47,34 @@ def test_reproduce_trains_once_and_prints_the_same_table_ever_after(run, tmp_pat
         *("reproduce", "table1", "--quick", "--only", "recursive", "--workers", "2"),
         *("--records", str(tmp_path / "records"), "--runs", str(tmp_path / "runs")),
     ]
+    # one of the two was trained before, as it were
+    (known,) = (
+        j
+        for j in load("table1", quick=True).restricted(only="recursive").jobs(official=False)
+        if j.config.data.split == "around_right"
+    )
+    Records(tmp_path / "records").add(known, record_of(known, 0.5, loss=None))
     program = [sys.executable, "-m", "equitrans.cli.main", *arguments]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     summary, seeds = cells(done.stdout)
     assert summary == [
         ["system", "Add Jump", "Around Right"],
-        ["recursive aligner, both classes", "100.00 (1)", "100.00 (1)"],
+        ["recursive aligner, both classes", "100.00 (1)", "50.00 (1)"],
     ]
     assert len(seeds) == 3
-    lines = sorted(line.partition(": ")[2] for line in done.stderr.splitlines())
-    assert [line.partition(",")[0] for line in lines] == ["add_jump", "around_right"]
-    assert all("100.00 % right" in line for line in lines)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("1 of 1: add_jump, transducer, classes both, model.aligner recursive")
+    assert ": 100.00 % right in " in line
     left = files(tmp_path)
     assert [p.relative_to(tmp_path).parts[0] for p in left] == ["records"] * 2
     assert files(tmp_path / "runs") == {}
     assert run(*arguments) == (0, done.stdout, "")
     assert files(tmp_path) == left
-    # the full table has other settings there, so these are not among its records
+    # a row that is the same in the full table has these records there
     status, out, _ = run("tables", "table1", "--drawn", "--records", tmp_path / "records")
     assert status == 0
-    assert "recursive aligner, both classes | | 100.00 (1)" in out.replace("  ", " ")
+    assert ["recursive aligner, both classes", "", "100.00 (1)", "50.00 (1)", ""] in cells(out)[0]
 
 
 def test_a_training_without_its_files_fails_and_the_command_says_so(run, tmp_path):
@@ -209,6 +217,17 @@ def test_a_trial_without_a_record_is_offered_again_and_one_that_broke_down_is_no
     assert status == 0
     assert err.count("% right") == 1
     assert len(cells(out)[0]) == 5
+
+
+def test_official_and_drawn_trials_are_searches_of_their_own(search, tmp_path):
+    records = Records(tmp_path / "records")
+    for official, loss in ((False, 0.25), (True, 0.75)):
+        job = tiny_job(official=official)
+        records.add(job, record_of(job, 0.5, loss=loss))
+    for options, loss in (((), 0.25), (("--scan-dir", tmp_path), 0.75), ((), 0.25)):
+        status, out, err = search("--trials", 1, "--json", *options, seed=[0])
+        assert (status, err) == (0, "")
+        assert json.loads(out)["valid"]["loss"] == loss
 
 
 # --- deaths

@@ -286,12 +286,17 @@ def test_curves_are_drawn_of_runs_and_of_records(run, tmp_path):
         ((), "plot: curves need runs or records to draw"),
         ((folder / failed.name,), f"{failed.name} has no learning curve: epoch 3"),
         ((tmp_path / "nowhere",), "nowhere"),
-        ((waiting.path,), f"{waiting.path}"),
+        ((waiting.path,), f"{waiting.path} has no learning curve: it has no epoch yet"),
         ((started.path / "config.json",), "config.json is no record"),
     ):
         assert message in fails(run, "plot", "curves", *files, "--out", other)
-    (waiting.path / "epochs.jsonl").write_text("")
-    assert "no learning curve" in fails(run, "plot", "curves", waiting.path, "--out", other)
+    log, half = started.path / "epochs.jsonl", waiting.path / "epochs.jsonl"
+    half.write_text(log.read_text()[:20])
+    assert "it has no epoch yet" in fails(run, "plot", "curves", waiting.path, "--out", other)
+    half.write_text("nonsense\n" + log.read_text())
+    assert f"{half} is damaged" in fails(run, "plot", "curves", waiting.path, "--out", other)
+    half.write_text(log.read_text() + log.read_text()[:20])  # while it is being written
+    assert run("plot", "curves", waiting.path, "--out", out)[0] == 0
     assert "the following arguments are required: --out" in fails(run, "plot", "lowdata")
     assert "invalid choice: 'curve'" in fails(run, "plot", "curve", "--out", other)
     assert not other.exists()
