@@ -191,21 +191,23 @@ def test_validation_chooses_and_the_test_set_never_does():
 # --- the commands
 
 
-@pytest.fixture
-def filled(tmp_path):
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
     """Records of every seed of the experiments with little data and of orbits."""
-    records = Records(tmp_path / "records")
+    folder = tmp_path_factory.mktemp("filled")
+    records = Records(folder)
     for name in ("lowdata", "orbits"):
         for place, job in enumerate(load(name).jobs(official=True)):
             more = {}
             if name == "orbits":
                 more["orbits"] = [{"epoch": e, "observed": [4] * (4 - e)} for e in range(3)]
             records.add(job, record_of(job, place / 200, **more))
-    return tmp_path / "records"
+    return folder
 
 
-def test_tables_prints_what_there_is_and_trains_nothing(run, filled, tmp_path):
-    before = sorted(tmp_path.rglob("*"))
+def test_tables_prints_what_there_is_and_trains_nothing(run, filled, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(filled.rglob("*"))
     status, out, err = run("tables", "lowdata", "orbits", "--records", filled)
     assert (status, err) == (0, "")
     assert re.findall("^## (.*?):", out, re.MULTILINE) == ["Appendix C", "§4.4"]
@@ -213,7 +215,8 @@ def test_tables_prints_what_there_is_and_trains_nothing(run, filled, tmp_path):
     assert len(summary[0]) == 8
     assert len(seeds) == 1 + 8 * 7
     assert orbits[0] == ["system", "Add Jump"]
-    assert sorted(tmp_path.rglob("*")) == before
+    assert sorted(filled.rglob("*")) == before
+    assert list(tmp_path.iterdir()) == []
     # one table after another is what all of them are
     _, both, _ = run("tables", "--records", filled)
     assert all(part in both for part in out.split("## ")[1:])
@@ -227,10 +230,12 @@ def test_tables_prints_what_there_is_and_trains_nothing(run, filled, tmp_path):
     assert "--draw is not an option; did you mean '--drawn'" in fails(run, "tables", "--draw")
 
 
-def test_a_damaged_record_is_named_by_the_commands(run, filled):
-    job = next(iter(load("lowdata").jobs(official=True)))
-    (filled / job.name).write_text("{")
-    assert f"{filled / job.name} is damaged" in fails(run, "tables", "--records", filled)
+def test_a_damaged_record_is_named_by_the_commands(run, tmp_path):
+    path = tmp_path / next(iter(load("lowdata").jobs(official=True))).name
+    path.parent.mkdir()
+    path.write_text("{")
+    for command in (("tables", "lowdata"), ("plot", "lowdata", "--out", tmp_path / "x.png")):
+        assert f"{path} is damaged" in fails(run, *command, "--records", tmp_path)
 
 
 @pytest.mark.parametrize("what", ["lowdata", "orbits"])
