@@ -13,11 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from equitrans.cli.console import Console
+from equitrans.cli.work import Work
 from equitrans.errors import ConfigError
 from equitrans.executors import Lost, run_on_ray
+from equitrans.records import Records
 from equitrans.workers import Failed
 from jobs import announce_and_sleep, die_at_three, die_once, fail_at_odd, square, threads
 from test_executors import alive, begun, wait_for
+from tiny import figures_of, perform_tiny, tiny_job, tiny_record
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +103,26 @@ def test_an_interrupt_ends_what_is_under_way(address, tmp_path):
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not alive(pid)
+
+
+def test_trainings_on_ray_leave_the_records_of_trainings_here(address, tmp_path, monkeypatch):
+    monkeypatch.setattr("equitrans.cli.work.perform", perform_tiny)
+    work = Work(
+        console=Console(stderr=True, quiet=True),
+        runs=tmp_path / "runs",
+        scan_dir=None,
+        device="cpu",
+        workers=1,
+        ray=address,
+        keep=False,
+    )
+    records, jobs = Records(tmp_path / "records"), [tiny_job(seed) for seed in (0, 1)]
+    done = dict(work.do(jobs, records))
+    assert work.failed == 0
+    for seed, job in enumerate(jobs):
+        assert figures_of(done[job]) == figures_of(tiny_record(seed))
+        assert records.find(job) == done[job]
+    assert [path for path in tmp_path.rglob("*") if path.suffix == ".safetensors"] == []
 
 
 def test_where_no_cluster_is_one_is_told_at_once():

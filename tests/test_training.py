@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from equitrans.batches import Rows
-from equitrans.errors import ConfigError, RunError
+from equitrans.errors import ConfigError, DivergenceError, RunError
 from equitrans.evaluation import stuck_classes
 from equitrans.fitting import fit
 from equitrans.models.base import greedy_accuracy, mean_loss
@@ -148,6 +148,36 @@ def test_a_loss_that_is_no_number_ends_training_with_advice():
         s.model.aligner.bilinear.fill_(math.nan)
     with pytest.raises(RunError, match=r"training loss is nan; .*learning_rate"):
         list(train(s, rows(), None, QUICK))
+
+
+def test_weights_that_the_very_last_update_breaks_are_noticed():
+    config = TrainingConfig(epochs=1, batch=99, weight_decay=1e305, learning_rate=1000.0)
+    with pytest.raises(DivergenceError, match="epoch 1: the validation loss is "):
+        list(train(state(config), rows(), rows(), config))
+
+
+def test_passes_multiply_the_updates_of_an_epoch_and_divide_the_epochs():
+    once, thrice = (TrainingConfig(epochs=2, batch=2, passes=passes) for passes in (1, 3))
+    counts = [[e.updates for e in train(state(c), rows(), None, c)] for c in (once, thrice)]
+    assert counts == [[2, 4], [6, 12]]
+    assert epochs_to_train(rows(), TrainingConfig(updates=12, batch=2)) == 6
+    assert epochs_to_train(rows(), TrainingConfig(updates=12, batch=2, passes=3)) == 2
+
+
+def test_every_pass_is_over_all_the_data_in_an_order_of_its_own():
+    config = TrainingConfig(epochs=1, batch=1, passes=20, learning_rate=1e-9, weight_decay=0.0)
+    s = state(config)
+    seen = []
+    original = s.model.loss
+    s.model.loss = lambda batch, moment: (
+        seen.append(batch.target),
+        original(batch, moment=moment),
+    )[1]
+    list(train(s, rows(), None, config))
+    orders = [tuple(str(t.tolist()) for t in seen[i : i + 4]) for i in range(0, 80, 4)]
+    assert len(seen) == 80
+    assert len({tuple(sorted(order)) for order in orders}) == 1
+    assert len(set(orders)) > 5
 
 
 def test_greedy_accuracy_is_what_greedy_decoding_gets_right():

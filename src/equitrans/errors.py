@@ -6,6 +6,7 @@ EquitransError
 ├── SymmetryError     classes or permutations do not fit together
 ├── ConfigError       a setting has no such name or no such value
 └── RunError          a run directory cannot be made, read or continued
+    └── DivergenceError   a loss is no number
 """
 
 import difflib
@@ -34,6 +35,10 @@ class ConfigError(EquitransError):
 
 class RunError(EquitransError):
     """A run directory cannot be made, read or continued."""
+
+
+class DivergenceError(RunError):
+    """A loss is no number, and no more training will mend it."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -59,7 +59,7 @@ def draw_orbits(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     return figure
 
 
-def draw_curves(curves: Mapping[str, Mapping[str, Sequence[float | None]]]) -> Figure:
+def draw_curves(curves: Mapping[str, Mapping[str, Sequence[int | float | None]]]) -> Figure:
     """Losses over updates, one color a run: dashed in training, solid on validation pairs."""
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     panel = figure.subplots()
@@ -77,7 +77,7 @@ def draw_curves(curves: Mapping[str, Mapping[str, Sequence[float | None]]]) -> F
 
 
 def _points(
-    curve: Mapping[str, Sequence[float | None]], column: str
+    curve: Mapping[str, Sequence[int | float | None]], column: str
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     known = [p for p in zip(curve["updates"], curve[column], strict=True) if p[1] is not None]
     return np.array(known, dtype=float).reshape(-1, 2)

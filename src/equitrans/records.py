@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 from equitrans.config import RunConfig, Settings, default_recipe, recipe, run_config
-from equitrans.data import load_data
-from equitrans.errors import ConfigError, RunError
+from equitrans.data import DataConfig, load_data
+from equitrans.errors import ConfigError, DivergenceError, RunError
 from equitrans.evaluation import Report
 from equitrans.files import write_atomically
 from equitrans.models.catalog import MODELS, name_of
@@ -27,6 +27,8 @@ from equitrans.trained import Trained, read_json
 from equitrans.training import TrainingConfig
 
 Record = dict[str, Any]
+Curve = dict[str, list[int | float | None]]
+"""Figures of some epochs, by column."""
 
 FORMAT = 1
 POINTS = 60
@@ -110,7 +112,7 @@ class Job:
 
 def _usual(config: RunConfig) -> RunConfig:
     """Settings of the same model with nothing chosen."""
-    data = replace(config.data, classes=None, hold_out="random", validation=0.1)
+    data = DataConfig(split=config.data.split, file=config.data.file)
     model = MODELS[name_of(config.model)]()
     return RunConfig(data=data, model=model, training=TrainingConfig(), seed=config.seed)
 
@@ -146,7 +148,7 @@ def perform(order: Order) -> Record:
     try:
         for _ in run.train(data, device=order.device):
             pass
-    except RunError as error:  # a loss that is no number, say: a figure like any other
+    except DivergenceError as error:  # a figure like any other
         return record | {"failed": str(error), "test": None}
     trained = Trained.load(path, device=order.device)
     started = time.monotonic()
@@ -207,8 +209,8 @@ def _test(report: Report) -> Record:
     }
 
 
-def learning_curve(epochs: list[Record]) -> dict[str, list[float | None]]:
-    """Some epochs, evenly, and the last, by column."""
+def learning_curve(epochs: list[Record]) -> Curve:
+    """Some epochs of one or more, evenly, and the last, by column."""
     step = -(-len(epochs) // POINTS)
     chosen = epochs[step - 1 :: step]
     if chosen[-1] is not epochs[-1]:
@@ -217,7 +219,7 @@ def learning_curve(epochs: list[Record]) -> dict[str, list[float | None]]:
     return {name: [_short(epoch[name]) for epoch in chosen] for name in names}
 
 
-def _short(value: float | None) -> float | None:
+def _short(value: int | float | None) -> int | float | None:
     return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
@@ -255,6 +257,8 @@ def read_record(path: Path) -> Record:
     for name in ("settings", "seed", "test"):
         if name not in record:
             raise ConfigError(f"{path} is no record: it has no {name!r}")
+    if not isinstance(record["settings"], dict) or not isinstance(record["test"], dict | None):
+        raise ConfigError(f"{path} is damaged: its settings or its figures are of another kind")
     return record
 
 

@@ -262,7 +262,7 @@ class Run:
     def epochs(self) -> list[dict[str, Any]]:
         """All epochs so far, as they were logged."""
         path = self.path / LOG
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return _logged(path) if path.is_file() else []
 
     def orbit_records(self) -> list[dict[str, Any]]:
         """The observed orbits of the run's sentence through training."""
@@ -271,7 +271,7 @@ class Run:
             raise RunError(
                 f"{self.path} has no record of orbits; train with --orbits SENTENCE to get one"
             )
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return _logged(path)
 
     def _trim_log(self, name: str, lines: int) -> None:
         """Forget what was logged but not saved: it will come again."""
@@ -279,6 +279,15 @@ class Run:
         if path.is_file():
             kept = path.read_bytes().splitlines(keepends=True)[:lines]
             write_atomically(path, b"".join(kept))
+
+
+def _logged(path: Path) -> list[dict[str, Any]]:
+    """The lines of a log; the last one may be half written while a run goes on."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    try:
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+    except json.JSONDecodeError as error:
+        raise RunError(f"{path} is damaged: {error}") from None
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -13,11 +13,20 @@ def from_dict(cls: type[T], content: dict[str, Any]) -> T:
     """A settings dataclass from a dictionary; an unknown name is answered with the nearest one."""
     if not isinstance(content, dict):
         raise ConfigError(f"{content!r} are no settings")
-    names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+    hints = get_type_hints(cls)
+    names = {f.name: hints[f.name] for f in fields(cls)}  # type: ignore[arg-type]
     for name in content:
         if name not in names:
             raise ConfigError(f"{name!r} is not a setting{nearest(name, names)}")
-    return cls(**content)
+    # 1 and 1.0 are one setting, and have one name wherever they are written down
+    return cls(**{k: _as_real(value, names[k]) for k, value in content.items()})
+
+
+def _as_real(value: Any, hint: Any) -> Any:
+    """A whole number as a real one where only real ones are expected."""
+    kinds = get_args(hint) or (hint,)
+    whole = type(value) is int and float in kinds and int not in kinds
+    return float(value) if whole else value
 
 
 def check_settings(section: str, settings: Any) -> None:

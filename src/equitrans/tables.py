@@ -22,7 +22,8 @@ def title(split: str) -> str:
     >>> title("add_jump"), title("simple_p16")
     ('Add Jump', '16 %')
     """
-    return TITLES.get(split) or f"{split.removeprefix('simple_p')} %"
+    share = split.removeprefix("simple_p")
+    return TITLES.get(split) or (split if share == split else f"{share} %")
 
 
 def make_table(experiment: Experiment, records: Records, *, official: bool) -> str:

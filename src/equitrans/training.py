@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from equitrans.batches import Batch, Batching, Rows, by_form, by_pair
-from equitrans.errors import ConfigError, RunError
+from equitrans.errors import ConfigError, DivergenceError
 from equitrans.graphs import FixedBatch, Recorder
 from equitrans.marginals import Moment
 from equitrans.models.base import Model, greedy_accuracy, mean_loss
@@ -158,12 +158,10 @@ def train(
         started = time.monotonic() - state.seconds
         state.epoch += 1
         train_loss = _epoch(state, data, config, started)
-        if not math.isfinite(train_loss):
-            raise RunError(
-                f"epoch {state.epoch}: the training loss is {train_loss}; "
-                "a smaller training.learning_rate or training.clip may help"
-            )
+        _refuse_divergence(state.epoch, "training", train_loss)
         valid_loss = None if validation is None else mean_loss(state.model, validation)
+        if valid_loss is not None:  # the last update of all may be the one that goes wrong
+            _refuse_divergence(state.epoch, "validation", valid_loss)
         accuracy = None if validation is None else greedy_accuracy(state.model, validation)
         is_best = valid_loss is None or valid_loss < state.best_loss
         if is_best:
@@ -180,6 +178,14 @@ def train(
             valid_accuracy=accuracy,
             is_best=is_best,
             seconds=state.seconds,
+        )
+
+
+def _refuse_divergence(epoch: int, kind: str, loss: float) -> None:
+    if not math.isfinite(loss):
+        raise DivergenceError(
+            f"epoch {epoch}: the {kind} loss is {loss}; "
+            "a smaller training.learning_rate or training.clip may help"
         )
 
 

@@ -11,7 +11,7 @@ from equitrans.cli.console import load_plots
 from equitrans.config import Settings
 from equitrans.errors import RunError
 from equitrans.experiments import Experiment, SearchPlan, figures
-from equitrans.records import Job, Record, Records, learning_curve, read_record
+from equitrans.records import Curve, Job, Record, Records, learning_curve, read_record
 from equitrans.runs import Run
 
 ABOUT = """\
@@ -64,10 +64,12 @@ def draw_search(plots: Any, plan: SearchPlan, found: Sequence[tuple[Settings, Re
     return plots.draw_trials(points, min(points), plan.published)
 
 
-def _curve(path: Path) -> tuple[str, dict[str, list[float | None]]]:
+def _curve(path: Path) -> tuple[str, Curve]:
     """The name and the learning curve of a run directory or of a record."""
     if path.is_dir():
-        return str(path), learning_curve(Run.open(path).epochs())
+        if not (epochs := Run.open(path).epochs()):
+            raise RunError(f"{path} has no learning curve: it has no epoch yet")
+        return str(path), learning_curve(epochs)
     record = read_record(path)
     if record["test"] is None:
         raise RunError(f"{path} has no learning curve: {record['failed']}")
@@ -108,6 +110,15 @@ def _draw_shares(plots: Any, experiment: Experiment, asked: argparse.Namespace) 
 
 
 def _draw_orbits(plots: Any, experiment: Experiment, asked: argparse.Namespace) -> Any:
-    name, cells = next(iter(_found(experiment, asked).items()))
-    (record, *_) = next(iter(cells.values()))
+    found = _found(experiment, asked)
+    watched = [
+        (name, record)
+        for name, cells in found.items()
+        for cell in cells.values()
+        for record in cell
+        if "orbits" in record
+    ]
+    if not watched:
+        raise RunError(f"no training of {', '.join(found)} came to its end")
+    name, record = watched[0]
     return plots.draw_orbits(record["orbits"], f"{record['settings']['orbits']} ({name})")

@@ -14,6 +14,7 @@ from equitrans.cli.work import Work, add_work
 from equitrans.errors import ConfigError
 from equitrans.experiments import SearchPlan
 from equitrans.records import Job, Record, Records
+from equitrans.scan import load_split
 from equitrans.search import Search, Trial
 from equitrans.spaces import Space
 from equitrans.tables import make_search
@@ -57,18 +58,19 @@ def run(arguments: Sequence[str]) -> int:
 def look(plan: SearchPlan, asked: argparse.Namespace) -> int:
     """Go through a plan and print what was found."""
     plots = load_plots() if asked.plot is not None else None
+    official = asked.scan_dir is not None
+    records, work = Records(Path(asked.records)), Work.of(asked)
+    _check(plan, official=official)
     runs = Path(asked.runs)
     runs.mkdir(parents=True, exist_ok=True)
     search = Search.open(
         asked.storage or runs / f"{plan.name}-{asked.sampler}.journal",
-        name=f"{plan.name}-{plan.split}",
+        name=f"{plan.name}-{plan.split}" + ("" if official else "-drawn"),
         space=plan.space,
         trials=plan.trials,
         seed=plan.seed,
         sampler=asked.sampler,
     )
-    official = asked.scan_dir is not None
-    records, work = Records(Path(asked.records)), Work.of(asked)
     _try(search, plan, records, work, official=official)
     found = [
         (trial.settings, record)
@@ -109,6 +111,13 @@ def _plan(name: str | None, split: str | None, space: str | None) -> SearchPlan:
     )
 
 
+def _check(plan: SearchPlan, *, official: bool) -> None:
+    """Find what can never be trained before a search is begun with it."""
+    load_split(plan.split)
+    for settings in plan.space.draw(plan.trials, seed=plan.seed):
+        plan.job(settings, official=official)
+
+
 def _try(search: Search, plan: SearchPlan, records: Records, work: Work, *, official: bool) -> None:
     """Every trial that is left: those with a record at once, the others by training."""
     waiting: dict[Job, list[Trial]] = {}
@@ -120,13 +129,15 @@ def _try(search: Search, plan: SearchPlan, records: Records, work: Work, *, offi
                 search.tell(trial, _value(record))
             else:
                 waiting.setdefault(job, []).append(trial)
-                yield job
+                if len(waiting[job]) == 1:  # what is drawn twice is trained once
+                    yield job
 
     with work.bar(plan.trials) as advance:
         for job, record in work.do(jobs(), records):
             trials = waiting.pop(job)
-            for trial in trials:
-                search.tell(trial, None if isinstance(record, str) else _value(record))
+            if not isinstance(record, str):  # without a record it is offered again next time
+                for trial in trials:
+                    search.tell(trial, _value(record))
             advance(job, record)
 
 

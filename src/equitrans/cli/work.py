@@ -19,6 +19,7 @@ from rich.progress import (
 
 from equitrans.cli.arguments import Parser, find_device
 from equitrans.cli.console import Console
+from equitrans.errors import DataError
 from equitrans.executors import Lost, Outcomes, run_locally, run_on_ray
 from equitrans.records import Job, Order, Record, Records, perform
 from equitrans.workers import Failed
@@ -60,6 +61,8 @@ class Work:
     def of(cls, asked: argparse.Namespace) -> "Work":
         """As the options of a command say."""
         find_device(asked.device)
+        if asked.scan_dir is not None and not Path(asked.scan_dir).is_dir():
+            raise DataError(f"{asked.scan_dir}: no such folder")
         return cls(
             console=Console(stderr=True, quiet=asked.quiet),
             runs=Path(asked.runs).absolute(),

@@ -72,6 +72,8 @@ class Experiment:
         if not rows:
             raise ConfigError(f"{self.name} has no system with {only!r} in its name")
         if seeds is not None:
+            if seeds < 1:
+                raise ConfigError(f"seeds is {seeds}; it must be 1 or more")
             rows = [replace(row, seeds=min(seeds, row.seeds)) for row in rows]
         return replace(self, rows=tuple(rows))
 
