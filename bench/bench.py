@@ -55,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=15.0, help="for each side of a ratio")
+    parser.add_argument("--seconds", type=float, default=12.0, help="for each side of a ratio")
     parser.add_argument("--out", type=Path, default=Path("bench/results.json"))
     asked = parser.parse_args()
     torch.set_num_threads(1)
@@ -92,7 +92,7 @@ def main() -> None:
             "sentences/s",
             "ours / it",
         ),
-        title="every model, greedy search",
+        title="every model: training, and greedy search",
         box=None,
     )
     ours, *_ = results["models"]
