@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+import equitrans
 import equitrans.cli.train
 from equitrans import runs
 from equitrans.cli.main import main
@@ -101,6 +102,7 @@ def test_every_model_is_tried_here_and_writes_its_name(folder):
     for name, kind in MODELS.items():
         assert config_of(folder / name)["kind"] == name
         assert name_of(kind()) == name
+        assert getattr(equitrans, kind.__name__) is kind
         assert SMALL[name].items() <= config_of(folder / name)["model"].items()
 
 

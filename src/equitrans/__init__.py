@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     from equitrans.extension import Extension, extend
     from equitrans.fitting import fit
     from equitrans.groups import Action, Group, Permutation
+    from equitrans.models.attention import AttentionConfig
+    from equitrans.models.gordon import GordonConfig
+    from equitrans.models.russin import RussinConfig
     from equitrans.models.transducer import Transducer, TransducerConfig
+    from equitrans.models.wu import WuConfig
     from equitrans.orbits import Orbits
     from equitrans.pairs import Pair, Split, read_pairs
     from equitrans.runs import Run
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Action",
     "Alignment",
+    "AttentionConfig",
     "Audit",
     "Batch",
     "ConfigError",
@@ -57,6 +62,7 @@ __all__ = [
     "Epoch",
     "EquitransError",
     "Extension",
+    "GordonConfig",
     "Group",
     "LexicalClass",
     "Orbits",
@@ -68,6 +74,7 @@ __all__ = [
     "Run",
     "RunConfig",
     "RunError",
+    "RussinConfig",
     "Split",
     "Symmetry",
     "SymmetryError",
@@ -78,6 +85,7 @@ __all__ = [
     "VERBS",
     "Vocabulary",
     "VocabularyError",
+    "WuConfig",
     "__version__",
     "discover",
     "extend",
@@ -99,7 +107,11 @@ _ROOMS = {
     "equitrans.extension": "Extension extend",
     "equitrans.fitting": "fit",
     "equitrans.groups": "Action Group Permutation",
+    "equitrans.models.attention": "AttentionConfig",
+    "equitrans.models.gordon": "GordonConfig",
+    "equitrans.models.russin": "RussinConfig",
     "equitrans.models.transducer": "Transducer TransducerConfig",
+    "equitrans.models.wu": "WuConfig",
     "equitrans.orbits": "Orbits",
     "equitrans.pairs": "Pair Split read_pairs",
     "equitrans.runs": "Run",
