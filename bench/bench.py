@@ -5,16 +5,19 @@
 Training compares pairs per second on Add Jump, at the paper's sizes, with the plain implementation
 of the tests: batches of eight pairs, vectorised over positions, the G-stack at every position,
 nothing shared. Decoding compares sentences per second with the same search, one sentence at a
-time.
+time. Then every model of the catalog, as its recipe for Add Jump has it: what it trains and what
+it decodes in a second, and how many times as much ours does.
 """
 
 import argparse
 import itertools
 import json
+import math
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -25,17 +28,26 @@ from rich.console import Console
 from rich.table import Table
 
 from equitrans import __version__
-from equitrans.batches import Rows, by_form, pad_source
+from equitrans.batches import Rows, by_form, by_pair, pad_source
+from equitrans.config import RunConfig, recipe, run_config
 from equitrans.evaluation import predict
 from equitrans.marginals import Moment
+from equitrans.models.base import Autoregressive
 from equitrans.models.transducer import Transducer, TransducerConfig
 from equitrans.scan import CLASSES, load_split
 from equitrans.symmetry import Symmetry
 from equitrans.training import TrainingConfig, TrainState, update
+from equitrans.vocabulary import EOS
 from plain import PlainTransducer
 
 PAPER = TransducerConfig(k=122, d=7, embedding=223, hidden=67, warm_start=0.0, dropout=0.0)
 """The paper's sizes for Add Jump."""
+
+RECIPES = ("default", "paper", "gordon", "russin", "wu", "attention")
+"""One for every model, and the paper's; ours is the first."""
+
+WORDS = 15
+"""So many words has a target of Add Jump's test on average."""
 
 
 def main() -> None:
@@ -43,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=20.0, help="for each side of a ratio")
+    parser.add_argument("--seconds", type=float, default=12.0, help="for each side of a ratio")
     parser.add_argument("--out", type=Path, default=Path("bench/results.json"))
     asked = parser.parse_args()
     torch.set_num_threads(1)
@@ -56,6 +68,8 @@ def main() -> None:
             *(training(classes, asked.seconds) for classes in ("both", "verbs")),
             *(decoding(width, asked.seconds) for width in (3, 1)),
         ],
+        # six sides, so a third of the time for each takes as long
+        "models": models(asked.seconds / 3),
     }
     asked.out.write_text(json.dumps(results, indent=2) + "\n")
     table = Table("what", "ours", "plain", "unit", "ratio", box=None)
@@ -68,19 +82,44 @@ def main() -> None:
             f"{row['ratio']:.1f}×",
         )
     Console().print(table)
+    table = Table(
+        *(
+            "recipe",
+            "parameters",
+            "batch",
+            "training pairs/s",
+            "ours / it",
+            "sentences/s",
+            "ours / it",
+        ),
+        title="every model: training, and greedy search",
+        box=None,
+    )
+    ours, *_ = results["models"]
+    for row in results["models"]:
+        table.add_row(
+            row["recipe"],
+            f"{row['parameters']:,}",
+            row["batch"],
+            f"{row['trained']:.0f}",
+            f"{ours['trained'] / row['trained']:.1f}×",
+            f"{row['decoded']:.0f}",
+            f"{ours['decoded'] / row['decoded']:.1f}×",
+        )
+    Console().print(table)
 
 
-def rates(ours: Iterator[float], plain: Iterator[float], seconds: float) -> tuple[float, float]:
-    """Units per second of two endless jobs, run in turns so that both see the same machine."""
-    spent, done = [0.0, 0.0], [0.0, 0.0]
-    for job in (ours, plain):
+def rates(jobs: Sequence[Iterator[float]], seconds: float) -> list[float]:
+    """Units per second of endless jobs, run in turns so that all see the same machine."""
+    spent, done = [0.0] * len(jobs), [0.0] * len(jobs)
+    for job in jobs:
         next(job)  # the first round warms up
     while min(spent) < seconds:
-        side = int(spent[1] < spent[0])
+        turn = spent.index(min(spent))
         started = time.perf_counter()
-        done[side] += next((ours, plain)[side])
-        spent[side] += time.perf_counter() - started
-    return done[0] / spent[0], done[1] / spent[1]
+        done[turn] += next(jobs[turn])
+        spent[turn] += time.perf_counter() - started
+    return [units / time for units, time in zip(done, spent, strict=True)]
 
 
 def ratio(what: str, unit: str, ours: float, plain: float) -> dict[str, object]:
@@ -119,14 +158,14 @@ def training(classes: str, seconds: float) -> dict[str, object]:
                 optimizer.step()
             yield 400.0
 
-    return ratio(f"training, {classes}", "pairs/s", *rates(ours(), plain(), seconds))
+    return ratio(f"training, {classes}", "pairs/s", *rates([ours(), plain()], seconds))
 
 
 def decoding(width: int, seconds: float) -> dict[str, object]:
     """Sentences per second of a model that has learned when to stop, or it would decode to the
     limit."""
     split = load_split("add_jump")
-    model = _roughly_trained(split.train)
+    model = _roughly_trained()
     sentences = [x for x, _ in split.test]
 
     def ours() -> Iterator[float]:
@@ -142,12 +181,15 @@ def decoding(width: int, seconds: float) -> dict[str, object]:
 
     name = "greedy search" if width == 1 else f"beam search, width {width}"
     return ratio(
-        f"{name}, batches against single sentences", "sentences/s", *rates(ours(), plain(), seconds)
+        *(f"{name}, batches against single sentences", "sentences/s"),
+        *rates([ours(), plain()], seconds),
     )
 
 
-def _roughly_trained(pairs: tuple) -> Transducer:
+@cache
+def _roughly_trained() -> Transducer:
     torch.manual_seed(0)
+    pairs = load_split("add_jump").train
     symmetry = Symmetry.of(CLASSES["both"], pairs)
     rows = Rows.of(pairs, symmetry)
     config = TrainingConfig(batch=16)
@@ -157,6 +199,81 @@ def _roughly_trained(pairs: tuple) -> Transducer:
         for batch in by_form(rows, forms=config.batch, generator=generator):
             update(state, batch, config, Moment(state.updates, epoch / 20))
     return state.model.eval()
+
+
+def models(seconds: float) -> list[dict[str, object]]:
+    """Every model as its recipe has it."""
+    configs = [run_config({"split": "add_jump"} | recipe(name, "add_jump")) for name in RECIPES]
+    states = [_new(config) for config in configs]
+    trained = rates([_trained(*both) for both in zip(states, configs, strict=True)], seconds)
+    decoded = rates([_decoded(state.model) for state in states], seconds)
+    return [
+        {
+            "recipe": name,
+            "parameters": sum(p.numel() for p in state.model.parameters()),
+            "batch": f"{config.training.batch} {config.training.batching}",
+            "trained": pairs,
+            "decoded": sentences,
+        }
+        for name, config, state, pairs, sentences in zip(
+            RECIPES, configs, states, trained, decoded, strict=True
+        )
+    ]
+
+
+def _new(config: RunConfig) -> TrainState:
+    torch.manual_seed(0)
+    classes = CLASSES[config.data.classes or "both"]
+    symmetry = Symmetry.of(classes, load_split("add_jump").train, config.model.group)
+    return TrainState.new(config.model.build(symmetry), config.training, seed=0)
+
+
+def _trained(state: TrainState, config: RunConfig) -> Iterator[float]:
+    """Updates: one of pairs, or an epoch of forms, for every form to count with all its pairs."""
+    pairs = load_split("add_jump").train
+    rows, training = Rows.of(pairs, state.model.sharing), config.training
+    generator = torch.Generator().manual_seed(0)
+    while True:
+        if training.batching == "pairs":
+            for batch in by_pair(rows, pairs=training.batch, generator=generator):
+                update(state, batch, training, Moment(1, 0.5))
+                yield float(batch.weight.sum())
+        else:
+            for batch in by_form(rows, forms=training.batch, generator=generator):
+                update(state, batch, training, Moment(1, 0.5))
+            yield float(len(pairs))
+
+
+def _decoded(model: Autoregressive) -> Iterator[float]:
+    """All sentences at once where the model shares work between them, else some at a time."""
+    sentences = [x for x, _ in load_split("add_jump").test]
+    some = len(sentences) if model.sharing.classes else 256
+    _ending_after(model, WORDS)
+    while True:
+        for i in range(0, len(sentences), some):
+            chunk = sentences[i : i + some]
+            predict(model, chunk, width=1, max_length=100)
+            yield float(len(chunk))
+
+
+def _ending_after(model: Autoregressive, words: int) -> None:
+    """Make all targets of a model so long: one that has learned little would not know its end."""
+    start, step = model.start, model.step
+    said = 0
+
+    def counting_start(source: torch.Tensor) -> object:
+        nonlocal said
+        said = 0
+        return start(source)
+
+    def ending_step(state: object, previous: torch.Tensor) -> tuple[torch.Tensor, object]:
+        nonlocal said
+        scores, state = step(state, previous)
+        scores[:, EOS] = 0.0 if said == words else -math.inf
+        said += 1
+        return scores, state
+
+    model.start, model.step = counting_start, ending_step  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 from equitrans.data import DataConfig
 from equitrans.errors import ConfigError, nearest
-from equitrans.models.catalog import MODELS, ModelConfig, name_of
+from equitrans.models.catalog import ModelConfig, find_model, name_of
 from equitrans.models.transducer import TransducerConfig
 from equitrans.settings import check_seed, from_dict
 from equitrans.training import TrainingConfig
@@ -61,13 +61,6 @@ def run_config(settings: Settings) -> RunConfig:
         training=from_dict(TrainingConfig, parts["training"]),
         **parts["run"],
     )
-
-
-def find_model(kind: str) -> type[ModelConfig]:
-    """The settings of the model of that name."""
-    if kind not in MODELS:
-        raise ConfigError(f"unknown model {kind!r}{nearest(kind, MODELS)}")
-    return MODELS[kind]
 
 
 @cache

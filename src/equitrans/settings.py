@@ -38,6 +38,22 @@ def check_settings(section: str, settings: Any) -> None:
             raise ConfigError(f"{section}.{field.name} is {value!r}{_expected(value, hint)}")
 
 
+def check_counts(section: str, settings: Any, *names: str) -> None:
+    """Refuse numbers below 1; null stands for no number."""
+    for name in names:
+        value = getattr(settings, name)
+        if value is not None and value < 1:
+            raise ConfigError(f"{section}.{name} is {value}; it must be 1 or more")
+
+
+def check_shares(section: str, settings: Any, *names: str) -> None:
+    """Refuse what is not a part of one."""
+    for name in names:
+        value = getattr(settings, name)
+        if not 0 <= value < 1:
+            raise ConfigError(f"{section}.{name} is {value}; it must lie in [0, 1)")
+
+
 def check_seed(seed: int) -> None:
     """Refuse what is no seed."""
     if not _fits(seed, int) or not 0 <= seed < 2**63:

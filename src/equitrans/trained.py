@@ -15,12 +15,12 @@ from safetensors.torch import load_file, save
 from equitrans import evaluation
 from equitrans.audit import Audit, audit
 from equitrans.batches import Rows, in_order
-from equitrans.errors import DataError, EquitransError, RunError, SymmetryError, nearest
+from equitrans.errors import DataError, EquitransError, RunError, SymmetryError
 from equitrans.evaluation import Alignment, Prediction, Report, Words
 from equitrans.files import write_atomically
 from equitrans.grammar.learned import Learned, from_json, to_json
 from equitrans.models.base import Model
-from equitrans.models.catalog import MODELS, ModelConfig, build, is_recursive, name_of
+from equitrans.models.catalog import ModelConfig, build, find_model, is_recursive, name_of
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.orbits import Orbits, is_plain, orbits
 from equitrans.pairs import Pair, join_words, split_words
@@ -230,10 +230,8 @@ class Trained:
         config = read_json(directory / "config.json")
         words = read_json(directory / "vocabulary.json")
         try:
-            kind = config.get("kind", "transducer")
-            if kind not in MODELS:
-                raise RunError(f"unknown model {kind!r}{nearest(str(kind), MODELS)}")
-            model = from_dict(MODELS[kind], config["model"])
+            # the first runs had one model, and did not name it
+            model = from_dict(find_model(config.get("kind", "transducer")), config["model"])
             symmetry = Symmetry(
                 Vocabulary(tuple(words["source"])),
                 Vocabulary(tuple(words["target"])),

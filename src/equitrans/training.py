@@ -20,7 +20,7 @@ from equitrans.errors import ConfigError, DivergenceError
 from equitrans.graphs import FixedBatch, Recorder
 from equitrans.marginals import Moment
 from equitrans.models.base import Model, greedy_accuracy, mean_loss
-from equitrans.settings import check_settings
+from equitrans.settings import check_counts, check_settings
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_settings("training", self)
-        for name in ("epochs", "passes", "updates", "batch", "patience"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"training.{name} is {value}; it must be 1 or more")
+        check_counts("training", self, "epochs", "passes", "updates", "batch", "patience")
         for name in ("learning_rate", "clip", "seconds"):
             value = getattr(self, name)
             if value is not None and not value > 0:

@@ -19,7 +19,6 @@ from equitrans.config import (
     RunConfig,
     Settings,
     default_recipe,
-    find_model,
     recipe,
     recipe_names,
 )
@@ -27,7 +26,7 @@ from equitrans.data import Data, DataConfig, load_data
 from equitrans.errors import ConfigError, nearest
 from equitrans.evaluation import stuck_classes
 from equitrans.grammar.learned import Learned
-from equitrans.models.catalog import MODELS
+from equitrans.models.catalog import MODELS, find_model
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.transducer import Transducer
 from equitrans.pairs import HoldOut
@@ -129,21 +128,24 @@ def _describe_rules(console: Console, learned: Learned, path: Path) -> None:
 def _parse(arguments: Sequence[str]) -> Any:
     """Two passes: the first finds the recipe, which gives the second its defaults."""
     first = Parser("train", ABOUT, EXAMPLES)
-    for name in ("--split", "--recipe", "--config", "--model"):
-        first.add_argument(name)
+    for names in (["--split"], ["--recipe"], ["--config"], ["--model", "--kind"]):
+        first.add_argument(*names)
     chosen, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
     written = _read_config(chosen.config)
     kind = chosen.model or written.get("kind")
+    find_model(kind or "transducer")
     name = chosen.recipe or written.get("recipe") or default_recipe(kind or "transducer")
     settings = recipe(name, chosen.split or written.get("split"))
     if kind is not None and settings["kind"] != kind:
         raise ConfigError(f"recipe {name!r} is for the model {settings['kind']!r}, not {kind!r}")
     parser = _parser(settings | {"recipe": name})
     try:
-        return parser.parse_args(_without_model(arguments))
+        asked = parser.parse_args(_without_model(arguments))
     except ArgumentError as error:
         options = [option for action in parser._actions for option in action.option_strings]
         raise ConfigError(_one_line(str(error), options)) from None
+    asked.kind = settings["kind"]  # a file may name another model than the command line
+    return asked
 
 
 def _without_model(arguments: Sequence[str]) -> list[str]:
@@ -170,6 +172,10 @@ def _read_config(path: str | None) -> dict[str, Any]:
         raise ConfigError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: expected settings, name: value")
+    if isinstance(named := content.get("model"), str):
+        raise ConfigError(
+            f"{path}: model is {named!r}; write kind: {named}, and its settings under model"
+        )
     return content
 
 

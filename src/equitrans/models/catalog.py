@@ -2,6 +2,7 @@
 
 from typing import TypeGuard
 
+from equitrans.errors import ConfigError, nearest
 from equitrans.grammar.learned import Learned
 from equitrans.models.attention import AttentionConfig
 from equitrans.models.base import Model
@@ -20,6 +21,13 @@ MODELS: dict[str, type[ModelConfig]] = {
     "wu": WuConfig,
     "attention": AttentionConfig,
 }
+
+
+def find_model(name: object) -> type[ModelConfig]:
+    """The settings of the model of that name, which may come from a file and be anything."""
+    if not isinstance(name, str) or name not in MODELS:
+        raise ConfigError(f"unknown model {name!r}{nearest(str(name), MODELS)}")
+    return MODELS[name]
 
 
 def name_of(config: ModelConfig) -> str:

@@ -7,7 +7,6 @@ with it, but for BOS, which could be emitted there and cannot here. All weights 
 plain matrices once per batch; what remains is an ordinary LSTM with attention.
 """
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -19,14 +18,15 @@ from torch.nn import functional
 from equitrans.batches import Batch
 from equitrans.errors import ConfigError
 from equitrans.glayers import GEmbed
-from equitrans.lstm import recurrence
+from equitrans.lstm import mirrored, recurrence
 from equitrans.marginals import Moment
 from equitrans.models.attentive import Memory, Previous, Reading, attend
 from equitrans.models.base import Autoregressive
 from equitrans.models.glstm import GCell, GCombine, OutputBias, Readout, every_word, moves
-from equitrans.settings import check_settings
+from equitrans.models.seq2seq import closed, fed, lengths, unshared
+from equitrans.settings import check_counts, check_settings
 from equitrans.symmetry import GroupKind, Symmetry
-from equitrans.vocabulary import BOS, EOS, PAD
+from equitrans.vocabulary import EOS, PAD
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ class GordonConfig:
 
     def __post_init__(self) -> None:
         check_settings("model", self)
-        if self.hidden < 1:
-            raise ConfigError(f"model.hidden is {self.hidden}; it must be 1 or more")
+        check_counts("model", self, "hidden")
         if not 0 <= self.teacher_forcing <= 1:
             raise ConfigError(
                 f"model.teacher_forcing is {self.teacher_forcing}; it must lie in [0, 1]"
@@ -131,9 +130,7 @@ class Gordon(Autoregressive):
     @property
     def sharing(self) -> Symmetry:
         """A free bias tells the words of a class apart."""
-        if self._equivariant:
-            return self.symmetry
-        return Symmetry(self.symmetry.source, self.symmetry.target)
+        return self.symmetry if self._equivariant else unshared(self.symmetry)
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
         """−log p(y | x) of each row; at a moment of training, the released objective: −log p per
@@ -141,7 +138,7 @@ class Gordon(Autoregressive):
         rows, after what the model would say.
         """
         state = self.start(batch.source)
-        given = _history(batch.target)
+        given = fed(batch.target).T
         if moment is None:
             previous = _given(given)
         else:
@@ -160,7 +157,7 @@ class Gordon(Autoregressive):
 
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
         """The attention while each row's target is read; BOS, which is not, has none."""
-        given = _history(batch.target)
+        given = fed(batch.target).T
         reading = self._advance(self.start(batch.source), _given(given), len(given))
         return functional.pad(reading.attention.transpose(0, 1), (1, 0))
 
@@ -168,21 +165,19 @@ class Gordon(Autoregressive):
         """Read a source in both directions."""
         weights, words = self._weights(), source[:, 1:]
         b, n = words.shape
-        last = (words != PAD).sum(1, keepdim=True) - 1
-        position = torch.arange(n, device=source.device)
-        # words are read backwards, but EOS stays where it is
-        mirrored = torch.where(position < last, last - 1 - position, position)
-        read = torch.cat([words, words.gather(1, mirrored)])
+        last = lengths(words) - 1
+        mirror = mirrored(last, n)  # EOS, which is last, stays where it is
+        read = torch.cat([words, words.gather(1, mirror)])
         inputs = functional.embedding(read.T, weights.source)
         zero = inputs.new_zeros(2 * b, len(weights.encoder))
         states, cells = recurrence(inputs, weights.encoder, zero, zero)
-        at_end = last.T.repeat(1, 2)[:, :, None].expand(1, *zero.shape)
+        at_end = last.repeat(2)[None, :, None].expand(1, *zero.shape)
         forward, backward = states.split(b, dim=1)
-        backward = backward.gather(0, mirrored.T[:, :, None].expand_as(backward))
+        backward = backward.gather(0, mirror.T[:, :, None].expand_as(backward))
         keys = self._joined(forward, backward).transpose(0, 1).contiguous()
         h, c = (self._joined(*x.gather(0, at_end)[0].split(b)) for x in (states, cells))
-        closed = torch.zeros_like(words, dtype=keys.dtype).masked_fill(words == PAD, -math.inf)
-        return GordonState(Memory(keys, keys @ weights.context, closed), h, c, weights)
+        memory = Memory(keys, keys @ weights.context, closed(words, like=keys))
+        return GordonState(memory, h, c, weights)
 
     def step(
         self, state: GordonState, previous: Int[Tensor, " b"]
@@ -231,11 +226,6 @@ class Gordon(Autoregressive):
 
 def _logits(states: Float[Tensor, "*b s"], weights: Weights) -> Float[Tensor, "*b y"]:
     return states @ weights.readout + weights.readout_bias
-
-
-def _history(target: Int[Tensor, "b m"]) -> Int[Tensor, "m b"]:
-    """The word before each of a target's."""
-    return torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], dim=1).T
 
 
 def _given(words: Int[Tensor, "m b"]) -> Previous:

@@ -26,7 +26,7 @@ from equitrans.models.seq2seq import (
     unshared,
     word_losses,
 )
-from equitrans.settings import check_settings
+from equitrans.settings import check_counts, check_settings, check_shares
 from equitrans.symmetry import GroupKind, Symmetry
 from equitrans.vocabulary import BOS, EOS
 
@@ -51,12 +51,10 @@ class RussinConfig:
 
     def __post_init__(self) -> None:
         check_settings("model", self)
-        if self.semantics < 1:
-            raise ConfigError(f"model.semantics is {self.semantics}; it must be 1 or more")
+        check_counts("model", self, "semantics")
+        check_shares("model", self, "dropout")
         if self.syntax < 2 or self.syntax % 2:
             raise ConfigError(f"model.syntax is {self.syntax}; it must be even and 2 or more")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout is {self.dropout}; it must lie in [0, 1)")
 
     def build(self, symmetry: Symmetry) -> "SyntacticAttention":
         """A new model with weights from torch's current random state."""

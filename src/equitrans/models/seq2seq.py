@@ -1,4 +1,4 @@
-"""What encoder-decoders without symmetry share: words in, a source read both ways, words out."""
+"""What encoder-decoders share: words in, a source read both ways, words out."""
 
 import math
 

@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from equitrans.batches import Batch
-from equitrans.errors import ConfigError
 from equitrans.grammar.learned import Learned
 from equitrans.marginals import AnnealedMax, Marginal, Max, Moment, Sum
 from equitrans.models.aligner import Aligner, AlignerState
@@ -17,7 +16,7 @@ from equitrans.models.base import Autoregressive
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.table import TableTranslator
 from equitrans.models.translator import Translator
-from equitrans.settings import check_settings
+from equitrans.settings import check_counts, check_settings, check_shares
 from equitrans.symmetry import GroupKind, Symmetry
 from equitrans.vocabulary import BOS, EOS, PAD
 
@@ -62,12 +61,8 @@ class TransducerConfig:
 
     def __post_init__(self) -> None:
         check_settings("model", self)
-        for name in ("k", "d", "embedding", "hidden"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} is {getattr(self, name)}; it must be 1 or more")
-        for name in ("dropout", "warm_start"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} is {getattr(self, name)}; it must lie in [0, 1)")
+        check_counts("model", self, "k", "d", "embedding", "hidden")
+        check_shares("model", self, "dropout", "warm_start")
 
     def build_recursive(self, symmetry: Symmetry, learned: Learned) -> RecursiveTransducer:
         """A transducer under a grammar's alignments, its weights yet to be trained."""

@@ -12,11 +12,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from equitrans.batches import Batch
-from equitrans.errors import ConfigError
 from equitrans.marginals import Moment
 from equitrans.models.base import Autoregressive
 from equitrans.models.seq2seq import BiLSTM, Embedding, closed, fed, lengths, log_words, unshared
-from equitrans.settings import check_settings
+from equitrans.settings import check_counts, check_settings, check_shares
 from equitrans.symmetry import GroupKind, Symmetry
 from equitrans.vocabulary import EOS, PAD
 
@@ -40,11 +39,8 @@ class WuConfig:
 
     def __post_init__(self) -> None:
         check_settings("model", self)
-        for name in ("embedding", "hidden"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} is {getattr(self, name)}; it must be 1 or more")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout is {self.dropout}; it must lie in [0, 1)")
+        check_counts("model", self, "embedding", "hidden")
+        check_shares("model", self, "dropout")
 
     def build(self, symmetry: Symmetry) -> "HardAttention":
         """A new model with weights from torch's current random state."""
