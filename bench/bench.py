@@ -87,7 +87,7 @@ def main() -> None:
             "recipe",
             "parameters",
             "batch",
-            "training pairs/s",
+            "pairs/s",
             "ours / it",
             "sentences/s",
             "ours / it",
