@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -136,12 +137,14 @@ def search(run, tmp_path, monkeypatch):
     """The command on the tiny split, in this process, which is the quickest."""
 
     def run_all_here(work, jobs, *, workers):
-        return run_here(work, jobs)
+        jobs = iter(jobs)
+        while pulled := list(islice(jobs, workers)):  # as many at once as there would be
+            yield from run_here(work, pulled)
 
     monkeypatch.setattr("equitrans.cli.work.run_locally", run_all_here)
 
     def call(*more, **choices):
-        places = ("--records", tmp_path / "records", "--runs", tmp_path / "runs")
+        places = ("--records", tmp_path / "records", "--runs", tmp_path / "runs", "--workers", 2)
         where = ("--split", "tiny", "--space", space(tmp_path, **choices))
         with tiny_split():
             return run("search", *where, *places, *more)
@@ -220,14 +223,14 @@ def test_a_trial_without_a_record_is_offered_again_and_one_that_broke_down_is_no
 
 
 def test_official_and_drawn_trials_are_searches_of_their_own(search, tmp_path):
-    records = Records(tmp_path / "records")
-    for official, loss in ((False, 0.25), (True, 0.75)):
-        job = tiny_job(official=official)
-        records.add(job, record_of(job, 0.5, loss=loss))
-    for options, loss in (((), 0.25), (("--scan-dir", tmp_path), 0.75), ((), 0.25)):
-        status, out, err = search("--trials", 1, "--json", *options, seed=[0])
-        assert (status, err) == (0, "")
-        assert json.loads(out)["valid"]["loss"] == loss
+    drawn = tiny_job(settings={"training.epochs": 1})
+    Records(tmp_path / "records").add(drawn, record_of(drawn, 0.5, loss=0.25))
+    choices = {"training.epochs": [1], "seed": [0]}
+    for options, trained in (((), 0), (("--scan-dir", tmp_path), 1), ((), 0)):
+        status, out, err = search("--trials", 1, "--json", *options, **choices)
+        assert status == 0
+        assert err.count("% right") == trained
+        assert (json.loads(out)["valid"]["loss"] == 0.25) is not bool(trained)
 
 
 # --- deaths
