@@ -105,8 +105,10 @@ def run_on_ray(
     address: str | None,
     retries: int = 2,
     cpus: float = 1.0,
+    gpus: float = 0.0,
 ) -> Outcomes[Job, Result]:
-    """The same on a Ray cluster, as many jobs at once as it has room for, of so many CPUs each.
+    """The same on a Ray cluster, as many jobs at once as it has room for, of so many CPUs and GPUs
+    each.
 
     Without an address, a Ray of this machine's own is started, and ended afterwards. A process that
     is connected to Ray already stays so. Closing the iterator, or an interrupt, ends all jobs.
@@ -118,7 +120,7 @@ def run_on_ray(
         import ray
     except ModuleNotFoundError:
         raise ConfigError("Ray is not installed: pip install 'equitrans[ray]'") from None
-    return _run_on_ray(ray, work, jobs, address=address, retries=retries, cpus=cpus)
+    return _run_on_ray(ray, work, jobs, address=address, retries=retries, cpus=cpus, gpus=gpus)
 
 
 def _run_on_ray(
@@ -129,11 +131,12 @@ def _run_on_ray(
     address: str | None,
     retries: int,
     cpus: float,
+    gpus: float,
 ) -> Outcomes[Job, Result]:
     ours = not ray.is_initialized()
     if ours:
         _connect(ray, address)
-    remote = ray.remote(num_cpus=cpus, max_retries=retries)(attempt)
+    remote = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=retries)(attempt)
     new = iter(jobs)
     running: dict[Any, Job] = {}
     try:

@@ -138,6 +138,7 @@ def perform(order: Order) -> Record:
         run = Run.open(path)
         if replace(job, config=run.config).name != job.name:
             raise RunError(f"{path} has other settings than its record; remove it")
+        run = replace(run, config=config)  # the official files may have moved since
         data = run.load_data()
     else:
         shutil.rmtree(path, ignore_errors=True)  # what an interrupted creation has left

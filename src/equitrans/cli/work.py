@@ -103,7 +103,9 @@ class Work:
 
     def _run(self, orders: Iterable[Order]) -> Outcomes[Order, Record]:
         if self.ray is not None:
-            return run_on_ray(perform, orders, address=None if self.ray == "local" else self.ray)
+            address = None if self.ray == "local" else self.ray
+            gpus = 1.0 if self.device.startswith("cuda") else 0.0
+            return run_on_ray(perform, orders, address=address, gpus=gpus)
         return run_locally(perform, orders, workers=self.workers)
 
 
