@@ -14,7 +14,7 @@ from equitrans.experiments import Experiment, Row, SearchPlan, load
 from equitrans.records import Job, Records
 from equitrans.runs import Run
 from equitrans.spaces import Space
-from equitrans.tables import make_search, make_table, title
+from equitrans.tables import make_search, make_seeds, make_table, title
 from tiny import tiny_job, tiny_split
 
 ROW = Row("ours: small", ("add_jump", "length"), 3, {}, published={"add_jump": 91.0})
@@ -94,7 +94,8 @@ def test_a_table_shows_mean_and_spread_and_every_seed(tmp_path):
     records.add(first, record_of(first, 0.25, loss=None))
     text = make_table(TABLE, records, official=True)
     assert text.startswith("## A table\n\n| system | Add Jump | Length |\n")
-    summary, seeds = cells(text)
+    (summary,) = cells(text)
+    (seeds,) = cells(make_seeds(TABLE, records, official=True))
     assert summary[1:] == [
         ["*ours, published*", "*91.0*", ""],
         ["ours: small", "80.00 ± 26.46 (3)", "25.00 (1)"],
@@ -119,12 +120,14 @@ def test_a_training_that_broke_down_counts_and_is_shown(tmp_path):
     one, two, three = ROW.jobs("add_jump", official=True)
     records.add(one, record_of(one, 1.0))
     records.add(two, broken(two))
-    summary, seeds = cells(make_table(TABLE, records, official=True))
+    (summary,) = cells(make_table(TABLE, records, official=True))
+    (seeds,) = cells(make_seeds(TABLE, records, official=True))
     assert ["ours: small", "50.00 ± 70.71 (2)", ""] in summary
     assert seeds[1][2:] == ["100.00 failed", "50.00", "100.00", "0.5000", "10–10"]
     records.add(one, broken(one))
     records.add(three, broken(three))
-    summary, seeds = cells(make_table(TABLE, records, official=True))
+    (summary,) = cells(make_table(TABLE, records, official=True))
+    (seeds,) = cells(make_seeds(TABLE, records, official=True))
     assert ["ours: small", "0.00 ± 0.00 (3)", ""] in summary
     assert seeds[1][2:] == ["failed failed failed", "0.00", "0.00", "", ""]
 
@@ -211,10 +214,13 @@ def test_tables_prints_what_there_is_and_trains_nothing(run, filled, tmp_path, m
     status, out, err = run("tables", "lowdata", "orbits", "--records", filled)
     assert (status, err) == (0, "")
     assert re.findall("^## (.*?):", out, re.MULTILINE) == ["Appendix C", "§4.4"]
-    summary, seeds, orbits, _, _ = cells(out)
+    summary, orbits, _ = cells(out)
     assert len(summary[0]) == 8
-    assert len(seeds) == 1 + 8 * 7
     assert orbits[0] == ["system", "Add Jump"]
+    _, every, _ = run("tables", "lowdata", "--seeds", "--records", filled)
+    assert len(cells(every)[0]) == 1 + 8 * 7
+    _, some, _ = run("tables", "lowdata", "--seeds", "--only", "gordon", "--records", filled)
+    assert len(cells(some)[0]) == 1 + 7
     assert sorted(filled.rglob("*")) == before
     assert list(tmp_path.iterdir()) == []
     # one table after another is what all of them are
