@@ -11,6 +11,18 @@ FLUSH_SECONDS = 5
 """So long may an epoch take to be seen."""
 
 
+def load_tensorboard() -> tuple[Any, Any, Any]:
+    """The parts of TensorBoard that write, which not every installation has."""
+    try:
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer import event_file_writer
+    except ModuleNotFoundError as missing:
+        raise ConfigError(
+            f"TensorBoard files need {missing.name}: pip install 'equitrans[tensorboard]'"
+        ) from None
+    return event_pb2, summary_pb2, event_file_writer
+
+
 class Board:
     """Losses and accuracy by epoch, as an event file in a directory.
 
@@ -19,17 +31,11 @@ class Board:
     """
 
     def __init__(self, directory: Path | str) -> None:
-        try:
-            from tensorboard.compat.proto import event_pb2, summary_pb2
-            from tensorboard.summary.writer.event_file_writer import EventFileWriter
-        except ModuleNotFoundError as missing:
-            raise ConfigError(
-                f"TensorBoard files need {missing.name}: pip install 'equitrans[tensorboard]'"
-            ) from None
+        event_pb2, summary_pb2, event_file_writer = load_tensorboard()
         self._event, self._summary = event_pb2.Event, summary_pb2.Summary
         self._start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
         self._started = False
-        self._writer = EventFileWriter(str(directory), flush_secs=FLUSH_SECONDS)
+        self._writer = event_file_writer.EventFileWriter(str(directory), flush_secs=FLUSH_SECONDS)
 
     def add(self, epoch: Epoch) -> None:
         """Write the figures of an epoch that there are."""

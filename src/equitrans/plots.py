@@ -30,7 +30,7 @@ def draw_alignments(alignments: Sequence[Alignment]) -> Figure:
         panel.set_yticks(np.arange(len(alignment.target)) - 0.5, minor=True)
         panel.grid(which="minor", color="0.85", linewidth=0.5)
         panel.tick_params(which="both", length=0)
-    figure.colorbar(image, ax=list(panels), shrink=0.6, label="p(a = n | x, y)")
+    figure.colorbar(image, ax=list(panels), shrink=0.6, label="p(a = n | x, y), or attention")
     return figure
 
 
@@ -70,7 +70,7 @@ def draw_curves(curves: Mapping[str, Mapping[str, Sequence[int | float | None]]]
         panel.plot(*validation.T, color=color, label=name)
     panel.set_yscale("log")
     panel.set_xlabel("updates")
-    panel.set_ylabel("−log p per pair (dashed: training)")
+    panel.set_ylabel("−log p per pair (dashed: the loss in training)")
     panel.grid(alpha=0.3)
     panel.legend(fontsize=7)
     return figure

@@ -18,7 +18,7 @@ import torch
 
 from equitrans.config import RunConfig, Settings, default_recipe, recipe, run_config
 from equitrans.data import DataConfig, load_data
-from equitrans.errors import ConfigError, DivergenceError, RunError
+from equitrans.errors import ConfigError, DataError, DivergenceError, RunError
 from equitrans.evaluation import Report
 from equitrans.files import write_atomically
 from equitrans.models.catalog import MODELS, name_of
@@ -143,6 +143,8 @@ def perform(order: Order) -> Record:
     else:
         shutil.rmtree(path, ignore_errors=True)  # what an interrupted creation has left
         data = load_data(config.data, seed=config.seed)
+        if job.official and data.origin != "official":
+            raise DataError(f"{order.scan_dir} has no files of {config.data.split}")
         run = Run.create(path, config, data)
     record: Record = {"format": FORMAT, "settings": job.settings, "seed": config.seed}
     record |= {"made": datetime.now(UTC).isoformat(timespec="seconds")} | _machine(order.device)

@@ -78,8 +78,8 @@ class Search:
         for key, value in (study.user_attrs.get("search", identity) if begun else identity).items():
             if value != identity[key]:
                 raise ConfigError(
-                    f"{storage}: search {name!r} was begun with {key} {value}, not {identity[key]};"
-                    " give another name or storage"
+                    f"{storage}: search {name!r} was begun with another {key}; "
+                    "go on with that one, or give another --storage"
                 )
         study.set_user_attr("search", identity)
         if sampler == "random":

@@ -99,7 +99,7 @@ def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> s
     names = list(plan.space.settings)
     rows = [
         [f"{record['valid']['loss']:.4f}", f"{figures([record])[0]:.2f}"]
-        + [str(settings[name]) for name in names]
+        + [_short(settings[name]) for name in names]
         for settings, record in ranked[:SHOWN]
     ]
     tests = sorted(figures([record for _, record in found]))
@@ -143,7 +143,9 @@ def _every_seed(records: list[Record]) -> list[str]:
         f"{fmean(values):.2f}",
         f"{max(values):.2f}",
         " ".join("" if loss is None else f"{loss:.4f}" for loss in losses),
-        f"{min(seconds):.0f}–{max(seconds):.0f}" if seconds else "",
+        "–".join(dict.fromkeys(f"{s:.0f}" for s in (min(seconds), max(seconds))))
+        if seconds
+        else "",
     ]
 
 
@@ -159,6 +161,10 @@ def _orbit_sizes(records: Sequence[Record]) -> str:
             last = record["observed"]
             changes.append(f"{record['epoch']}: {'+'.join(map(str, last))}")
     return ", ".join(changes)
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -41,8 +41,7 @@ def run(arguments: Sequence[str]) -> int:
     trained = Trained.load(asked.run)
     if not isinstance(trained.model, RecursiveTransducer):
         raise ConfigError(
-            f"{asked.run} has an LSTM aligner and no rules; "
-            "train with --model.aligner recursive for some"
+            f"{asked.run} has no rules; train a transducer with --model.aligner recursive for some"
         )
     if asked.derive is not None:
         return _derive(asked, trained, trained.model)

@@ -63,9 +63,13 @@ def _print(found: Orbits, trained: Trained) -> None:
             *(str(of[i]) for of in number),
         )
     console.print(table)
+    observed = f"observed {_sizes(found.observed)}"
+    if not trained.model.sharing.classes:
+        console.print(f"{len(found.family)} pairs; the model promises no orbits; {observed}")
+        return
     console.print(
         f"{len(found.family)} pairs, one orbit with the alignment given (theorem 4); "
-        f"in theory under G {_sizes(found.theoretical)}; observed {_sizes(found.observed)}"
+        f"in theory under G {_sizes(found.theoretical)}; {observed}"
     )
 
 

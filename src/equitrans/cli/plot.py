@@ -9,7 +9,7 @@ from equitrans import experiments
 from equitrans.cli.arguments import Parser
 from equitrans.cli.console import load_plots
 from equitrans.config import Settings
-from equitrans.errors import RunError
+from equitrans.errors import ConfigError, RunError
 from equitrans.experiments import Experiment, SearchPlan, figures
 from equitrans.records import Curve, Job, Record, Records, learning_curve, read_record
 from equitrans.runs import Run
@@ -19,10 +19,13 @@ Draw learning curves of some runs or records, or the picture of an experiment fr
 equitrans reproduce has left. Alignments are drawn by equitrans predict --plot."""
 EXAMPLES = """\
   equitrans plot curves runs/jump runs/other --out curves.png
-  equitrans plot curves records/add_jump/*.json --out curves.svg
+  equitrans plot curves records/add_jump/gordon*.json --out curves.svg
   equitrans plot lowdata --out lowdata.png
   equitrans plot orbits --out orbits.png
   equitrans plot search-length --out search.png"""
+
+MANY = 10
+"""So many curves have colors of their own."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -43,7 +46,9 @@ def run(arguments: Sequence[str]) -> int:
     if asked.what == "curves":
         if not asked.files:
             parser.error("curves need runs or records to draw")
-        figure = plots.draw_curves(dict(_curve(Path(file)) for file in asked.files))
+        figure = plots.draw_curves(_curves([Path(file) for file in asked.files]))
+    elif asked.files:
+        parser.error(f"{asked.what} is drawn from records; files are for curves")
     elif asked.what in searches:
         plan = experiments.load_search(asked.what)
         found = plan.found(Records(Path(asked.records)), official=not asked.drawn)
@@ -64,8 +69,27 @@ def draw_search(plots: Any, plan: SearchPlan, found: Sequence[tuple[Settings, Re
     return plots.draw_trials(points, min(points), plan.published)
 
 
+def _curves(paths: Sequence[Path]) -> dict[str, Curve]:
+    """Learning curves of run directories and of records; of what these are, the names say only
+    what not all have in common.
+    """
+    if len(paths) > MANY:
+        raise ConfigError(f"{len(paths)} curves cannot be told apart; {MANY} can")
+    found = [_curve(path) for path in paths]
+    parts = [set(name.split(", ")) for name, _ in found]
+    common = set.intersection(*parts) if len(parts) > 1 else set()
+    names = [
+        ", ".join(part for part in name.split(", ") if part not in common) for name, _ in found
+    ]
+    return {
+        name or str(path): curve for name, path, (_, curve) in zip(names, paths, found, strict=True)
+    }
+
+
 def _curve(path: Path) -> tuple[str, Curve]:
     """The name and the learning curve of a run directory or of a record."""
+    if not path.exists():
+        raise RunError(f"{path}: no such run or record")
     if path.is_dir():
         if not (epochs := Run.open(path).epochs()):
             raise RunError(f"{path} has no learning curve: it has no epoch yet")

@@ -132,7 +132,7 @@ def _try(search: Search, plan: SearchPlan, records: Records, work: Work, *, offi
                 if len(waiting[job]) == 1:  # what is drawn twice is trained once
                     yield job
 
-    with work.bar(plan.trials) as advance:
+    with work.bar(plan.trials, validation=True) as advance:
         for job, record in work.do(jobs(), records):
             trials = waiting.pop(job)
             if not isinstance(record, str):  # without a record it is offered again next time

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from equitrans import experiments
 from equitrans.cli.arguments import Parser
+from equitrans.errors import RunError
 from equitrans.records import Records
 from equitrans.tables import make_search, make_seeds, make_table
 
@@ -30,6 +31,8 @@ def run(arguments: Sequence[str]) -> int:
     )
     asked = parser.parse(arguments)
     records = Records(Path(asked.records))
+    if not records.directory.is_dir():
+        raise RunError(f"{asked.records}: no such folder; equitrans reproduce makes records")
     official = not asked.drawn
     for name in asked.table or known:
         if name in experiments.search_names():

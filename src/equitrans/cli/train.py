@@ -11,7 +11,7 @@ import yaml
 from jsonargparse import ActionConfigFile, ArgumentError, ArgumentParser, DefaultHelpFormatter
 
 from equitrans.batches import Rows
-from equitrans.boards import Board
+from equitrans.boards import Board, load_tensorboard
 from equitrans.cli.arguments import Parser, find_device, set_threads
 from equitrans.cli.console import Console
 from equitrans.cli.progress import follow
@@ -66,6 +66,8 @@ def run(arguments: Sequence[str]) -> int:
         data = started.load_data()
     else:
         config = _run_config(asked)
+        if asked.tensorboard:
+            load_tensorboard()  # before there is a run that could not be watched
         data = load_data(config.data, seed=config.seed)
         started = Run.create(asked.out, config, data)
         _describe(console, data)

@@ -80,10 +80,15 @@ class Work:
                 advance(job, record)
 
     @contextmanager
-    def bar(self, total: int) -> Iterator[Callable[[Job, Record | str], None]]:
-        """Something to call with every training that has ended."""
+    def bar(
+        self, total: int, *, validation: bool = False
+    ) -> Iterator[Callable[[Job, Record | str], None]]:
+        """Something to call with every training that has ended, to show its test figure, or its
+        validation loss alone.
+        """
+        result = _validation if validation else _result
         with _bar(self.console, total) as advance:
-            yield lambda job, record: advance(f"{job.description}: {_result(record)}")
+            yield lambda job, record: advance(f"{job.description}: {result(record)}")
 
     def do(self, jobs: Iterable[Job], records: Records) -> Iterator[tuple[Job, Record | str]]:
         """Jobs, pulled when there is room for one, with their records, or why there is none."""
@@ -137,6 +142,12 @@ def _bar(console: Console, total: int) -> Iterator[Callable[[str], None]]:
             progress.update(task, advance=1)
 
         yield show
+
+
+def _validation(record: Record | str) -> str:
+    if isinstance(record, str) or record["test"] is None or record["valid"]["loss"] is None:
+        return _result(record)
+    return f"validation {record['valid']['loss']:.4f} in {record['seconds']['training']:.0f} s"
 
 
 def _result(record: Record | str) -> str:
