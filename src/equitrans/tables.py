@@ -138,14 +138,13 @@ def _every_seed(records: list[Record]) -> list[str]:
     seconds = [r["seconds"]["training"] for r in records if r["test"]]
     losses = [r["valid"]["loss"] for r in records if r["test"]]
     by_seed = zip(values, records, strict=True)
+    ends = dict.fromkeys(f"{end(seconds):.0f}" for end in (min, max) if seconds)
     return [
         " ".join(f"{v:.2f}" if r["test"] else "failed" for v, r in by_seed),
         f"{fmean(values):.2f}",
         f"{max(values):.2f}",
         " ".join("" if loss is None else f"{loss:.4f}" for loss in losses),
-        "–".join(dict.fromkeys(f"{s:.0f}" for s in (min(seconds), max(seconds))))
-        if seconds
-        else "",
+        "–".join(ends),
     ]
 
 

@@ -105,10 +105,11 @@ def _found(
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Records by system and split, without those that have none."""
     records = Records(Path(asked.records))
+    official = not asked.drawn and not experiment.is_drawn(records)
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for row in experiment.rows:
         for split in experiment.splits:
-            jobs = row.jobs(split, official=not asked.drawn)
+            jobs = row.jobs(split, official=official)
             if cell := [record for job in jobs if (record := records.find(job)) is not None]:
                 found.setdefault(row.name, {})[split] = cell
     if not found:

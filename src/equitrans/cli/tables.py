@@ -24,6 +24,7 @@ def run(arguments: Sequence[str]) -> int:
     known = [*experiments.names(), *experiments.search_names()]
     parser.add_argument("table", nargs="*", metavar="TABLE", help=f"of {', '.join(known)}; or all")
     parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
+    parser.add_argument("--quick", action="store_true", help="of the small versions")
     parser.add_argument("--only", metavar="TEXT", help="systems with this in their names")
     parser.add_argument("--seeds", action="store_true", help="every seed of every cell instead")
     parser.add_argument(
@@ -39,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
             plan = experiments.load_search(name)
             print(make_search(plan, plan.found(records, official=official)))
         else:
-            experiment = experiments.load(name).restricted(only=asked.only)
+            experiment = experiments.load(name, quick=asked.quick).restricted(only=asked.only)
             make = make_seeds if asked.seeds else make_table
-            print(make(experiment, records, official=official))
+            print(make(experiment, records, official=official and not experiment.is_drawn(records)))
     return 0

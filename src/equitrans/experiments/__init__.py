@@ -66,6 +66,14 @@ class Experiment:
         for seed in range(max(map(len, cells), default=0)):
             yield from (cell[seed] for cell in cells if seed < len(cell))
 
+    def is_drawn(self, records: Records) -> bool:
+        """Whether all its records are of runs without the official files."""
+        official, drawn = (
+            any(records.find(job) is not None for job in self.jobs(official=which))
+            for which in (True, False)
+        )
+        return drawn and not official
+
     def restricted(self, *, only: str | None = None, seeds: int | None = None) -> "Experiment":
         """Some of its systems, with fewer seeds."""
         rows = [row for row in self.rows if only is None or only.lower() in row.name.lower()]
