@@ -31,7 +31,7 @@ def _output(command: str) -> str:
 
 
 if __name__ == "__main__":
-    for path in sorted(HERE.glob("*.md")):
+    for path in (HERE.parent / "README.md", *sorted(HERE.glob("*.md"))):
         page = path.read_text(encoding="utf-8")
         if (new := updated(page)) != page:
             path.write_text(new, encoding="utf-8")

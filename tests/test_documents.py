@@ -13,7 +13,7 @@ spec.loader.exec_module(update)
 
 def test_the_tables_of_the_documentation_are_those_of_the_records():
     shown = 0
-    for path in sorted((ROOT / "docs").glob("*.md")):
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         page = path.read_text(encoding="utf-8")
         shown += len(update.MARKED.findall(page))
         assert update.updated(page) == page, f"{path} is behind the records: make results"
