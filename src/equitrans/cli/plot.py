@@ -81,9 +81,7 @@ def _curves(paths: Sequence[Path]) -> dict[str, Curve]:
     names = [
         ", ".join(part for part in name.split(", ") if part not in common) for name, _ in found
     ]
-    return {
-        name or str(path): curve for name, path, (_, curve) in zip(names, paths, found, strict=True)
-    }
+    return {name or "default": curve for name, (_, curve) in zip(names, found, strict=True)}
 
 
 def _curve(path: Path) -> tuple[str, Curve]:
