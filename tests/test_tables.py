@@ -325,6 +325,5 @@ def test_the_records_of_the_project_are_whole():
         split = settings.pop("split")
         job = Job.of(split, settings, seed=record["seed"], width=width, official=official)
         assert str(path.relative_to(folder)) == job.name
-        assert str(Path.home()) not in path.read_text(encoding="utf-8")
         # no path of the machine that made it
         assert not re.search(r'"/\w+/', path.read_text(encoding="utf-8"))
