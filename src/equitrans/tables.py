@@ -30,7 +30,7 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
     """The experiment with mean, spread and number of seeds for every system and split, beside what
     was published.
     """
-    found = _find(experiment, records, official=official)
+    found = find_records(experiment, records, official=official)
     lines = []
     for row in experiment.rows:
         if row.published:
@@ -62,7 +62,7 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
 
 def make_seeds(experiment: Experiment, records: Records, *, official: bool) -> str:
     """Every seed of every cell that there is."""
-    found = _find(experiment, records, official=official)
+    found = find_records(experiment, records, official=official)
     lines = [
         [name, title(split), *_every_seed(cell)] for (name, split), cell in found.items() if cell
     ]
@@ -70,7 +70,7 @@ def make_seeds(experiment: Experiment, records: Records, *, official: bool) -> s
     return f"## {experiment.title}, every seed\n\n{_markdown(head, lines)}\n"
 
 
-def _find(
+def find_records(
     experiment: Experiment, records: Records, *, official: bool
 ) -> dict[tuple[str, str], list[Record]]:
     """The records of every system and split, in the order of their seeds."""

@@ -1,7 +1,6 @@
 """A process that does one job after another, and may die without taking another with it."""
 
 import os
-import pickle
 import signal
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -64,9 +63,8 @@ class Worker:
 
     def send(self, work: Callable[[Job], Any], job: Job) -> None:
         """Begin a job; the one before must have been received."""
-        message = pickle.dumps((work, job))
         with suppress(ConnectionError):  # died while idle: found out on receiving
-            self._pipe.send_bytes(message)
+            self._pipe.send((work, job))
 
     def receive(self) -> Any:
         """The result, or Failed; ChildProcessError if the process died."""
@@ -121,12 +119,12 @@ def _serve(pipe: Connection) -> None:
     Thread(target=_end_with_parent, daemon=True).start()
     with suppress(EOFError, ConnectionError):  # the parent is gone
         while True:
-            message = pipe.recv_bytes()
             try:
-                answer = pickle.dumps(attempt(*pickle.loads(message)))
-            except Exception as error:  # what cannot be pickled
-                answer = pickle.dumps(Failed.of(error))
-            pipe.send_bytes(answer)
+                pipe.send(attempt(*pipe.recv()))
+            except (EOFError, ConnectionError):
+                raise
+            except Exception as error:  # what cannot go through a pipe
+                pipe.send(Failed.of(error))
 
 
 def _end_with_parent() -> None:

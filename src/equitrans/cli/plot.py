@@ -13,6 +13,7 @@ from equitrans.errors import ConfigError, RunError
 from equitrans.experiments import Experiment, SearchPlan, figures
 from equitrans.records import Curve, Job, Record, Records, learning_curve, read_record
 from equitrans.runs import Run
+from equitrans.tables import find_records
 
 ABOUT = """\
 Draw learning curves of some runs or records, or the picture of an experiment from the records that
@@ -105,11 +106,9 @@ def _found(
     records = Records(Path(asked.records))
     official = not asked.drawn and not experiment.is_drawn(records)
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for row in experiment.rows:
-        for split in experiment.splits:
-            jobs = row.jobs(split, official=official)
-            if cell := [record for job in jobs if (record := records.find(job)) is not None]:
-                found.setdefault(row.name, {})[split] = cell
+    for (name, split), cell in find_records(experiment, records, official=official).items():
+        if cell:
+            found.setdefault(name, {})[split] = cell
     if not found:
         raise RunError(
             f"{asked.records} has no records of {experiment.name}; "

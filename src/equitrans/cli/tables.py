@@ -21,7 +21,8 @@ EXAMPLES = """\
 def run(arguments: Sequence[str]) -> int:
     """Read and print."""
     parser = Parser("tables", ABOUT, EXAMPLES)
-    known = [*experiments.names(), *experiments.search_names()]
+    searches = experiments.search_names()
+    known = [*experiments.names(), *searches]
     parser.add_argument("table", nargs="*", metavar="TABLE", help=f"of {', '.join(known)}; or all")
     parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
     parser.add_argument("--quick", action="store_true", help="of the small versions")
@@ -36,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
         raise RunError(f"{asked.records}: no such folder; equitrans reproduce makes records")
     official = not asked.drawn
     for name in asked.table or known:
-        if name in experiments.search_names():
+        if name in searches:
             plan = experiments.load_search(name)
             print(make_search(plan, plan.found(records, official=official)))
         else:

@@ -1,6 +1,5 @@
 """The invariant aligner (§4.3): from two sequences of classes to a distribution over positions."""
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -8,8 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from equitrans.lstm import LSTM, mirrored
+from equitrans.models.seq2seq import closed, lengths
 from equitrans.symmetry import Symmetry
-from equitrans.vocabulary import BOS, PAD
+from equitrans.vocabulary import BOS
 
 
 class AlignerState(NamedTuple):
@@ -61,7 +61,7 @@ class Aligner(nn.Module):
     def start(self, source: Int[Tensor, "b n"]) -> AlignerState:
         """Read a source in both directions."""
         b, n = source.shape
-        length = (source != PAD).sum(1)
+        length = lengths(source)
         mirror = mirrored(length, n)
         classes = self.source_classes[source]
         if self.backward_encoder is None:
@@ -74,9 +74,7 @@ class Aligner(nn.Module):
         row, last = torch.arange(b, device=source.device), length - 1
         return AlignerState(
             keys=self.dropout(torch.cat([forward, backward], dim=2)) @ self.bilinear.T,
-            closed=torch.zeros(b, n, device=source.device, dtype=forward.dtype).masked_fill(
-                source == PAD, -math.inf
-            ),
+            closed=closed(source, like=forward),
             h=forward[row, last],
             c=cells[row, last],
         )

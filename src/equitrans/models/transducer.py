@@ -1,6 +1,5 @@
 """The paper's model (§4): a translator, an aligner, and a marginal that joins them."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -14,6 +13,7 @@ from equitrans.marginals import AnnealedMax, Marginal, Max, Moment, Sum
 from equitrans.models.aligner import Aligner, AlignerState
 from equitrans.models.base import Autoregressive
 from equitrans.models.recursive import RecursiveTransducer
+from equitrans.models.seq2seq import closed
 from equitrans.models.table import TableTranslator
 from equitrans.models.translator import Translator
 from equitrans.settings import check_counts, check_settings, check_shares
@@ -160,5 +160,4 @@ class Transducer(Autoregressive):
 
 def _uniform(source: Int[Tensor, "b n"], *, like: Tensor) -> Float[Tensor, "b n"]:
     """Every position of a source is as likely as any other."""
-    open_ = torch.zeros(source.shape, device=source.device, dtype=like.dtype)
-    return torch.log_softmax(open_.masked_fill(source == PAD, -math.inf), dim=1)
+    return torch.log_softmax(closed(source, like=like), dim=1)
