@@ -1,6 +1,6 @@
 """All tests run in float64, on one thread, from a fixed seed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -19,3 +19,16 @@ def _float64() -> Iterator[None]:
     torch.manual_seed(0)
     yield
     torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command line in this process: its status, its output, its errors."""
+    from equitrans.cli.main import main  # not before the checks of types are in place
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        status = main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call

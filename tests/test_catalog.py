@@ -56,18 +56,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run(capsys):
-    """Run a command line in this process: its status, its output, its errors."""
-
-    def call(*arguments):
-        status = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
-
-
 def sizes(name):
     return [part for key, n in SMALL[name].items() for part in (f"--model.{key}", str(n))]
 

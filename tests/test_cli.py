@@ -41,18 +41,6 @@ def world(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run(capsys):
-    """Run a command line in this process: its status, its output, its errors."""
-
-    def call(*arguments):
-        status = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
-
-
 def fails(run, *arguments):
     """The one line of a command that the user got wrong."""
     status, out, err = run(*arguments)

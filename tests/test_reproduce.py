@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from equitrans.cli.main import main
 from equitrans.executors import run_here
 from equitrans.experiments import load
 from equitrans.records import Records, perform
@@ -24,18 +23,6 @@ from tiny import DIVERGING, SETTINGS, figures_of, tiny_job, tiny_record, tiny_sp
 @pytest.fixture(autouse=True)
 def _float32():
     torch.set_default_dtype(torch.float32)
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command line in this process: its status, its output, its errors."""
-
-    def call(*arguments):
-        status = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
 
 
 def files(folder: Path) -> dict[Path, int]:

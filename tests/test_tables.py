@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from equitrans.cli.main import main
 from equitrans.data import load_data
 from equitrans.experiments import Experiment, Row, SearchPlan, load
 from equitrans.records import Job, Records
@@ -26,18 +25,6 @@ TABLE = Experiment("t", "A table", ("add_jump", "length"), (ROW, OTHER, PAPER))
 @pytest.fixture(autouse=True)
 def _float32():
     torch.set_default_dtype(torch.float32)
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command line in this process: its status, its output, its errors."""
-
-    def call(*arguments):
-        status = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
 
 
 def fails(run, *arguments):
