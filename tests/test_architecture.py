@@ -16,7 +16,7 @@ FLOORS = [
     {"scan", "grouping", "grammar"},
     {"discovery"},
     {"data", "download"},
-    {"batches", "glayers", "marginals", "decoding", "lstm"},
+    {"batches", "glayers", "marginals", "decoding", "lstm", "recurrence"},
     {"models", "graphs"},
     {"training", "evaluation", "recursion"},
     {"audit", "orbits"},

@@ -10,7 +10,9 @@ from torch import Tensor
 
 from equitrans.batches import pad_source
 from equitrans.decoding import Hypothesis, beam_search, select
+from equitrans.evaluation import predict
 from equitrans.vocabulary import BOS, EOS, N_SPECIAL, PAD
+from plain import PlainTransducer
 from worlds import SYMMETRIES, elements, moved, random_pairs, small
 
 
@@ -207,3 +209,25 @@ def test_rows_of_a_state_are_chosen_at_any_depth_and_what_all_share_is_left_alon
     rows = select(Deep(Seen(torch.arange(4) * 10), weights), torch.tensor([2, 0, 2]))
     assert rows.inner.code.tolist() == [20, 0, 20]
     assert rows.shared is weights
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize("name", ["no class", "verbs × turns", "three classes"])
+def test_batches_with_all_sharing_find_what_a_plain_search_finds_sentence_by_sentence(name, width):
+    world = SYMMETRIES[name]
+    sources = [pair.source for pair in random_pairs(3, 60)]
+    finished = 0
+    for seed in range(3):
+        model = small(world, seed)
+        plain = PlainTransducer(model)
+        found = predict(model, sources, width=width, max_length=9)
+        for source, (best,) in zip(sources, found, strict=True):
+            encoded = list(world.source.encode(source))
+            words, log_prob = plain.search(encoded, width=width, max_length=9)
+            # words of a class that the source does not show are equally likely: any of them will do
+            assert log_prob == pytest.approx(best.log_prob, rel=1e-9)
+            assert len(words) == len(best.words)
+            if name == "no class":
+                assert world.target.decode(words) == best.words
+            finished += best.finished
+    assert finished > 5

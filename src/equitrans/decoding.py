@@ -10,7 +10,7 @@ no coverage, no sampling.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -68,15 +68,16 @@ def beam_search(
     n_best: int = 1,
 ) -> list[list[Hypothesis]]:
     """The best hypotheses of each sentence, best first; ``width`` 1 is greedy search."""
-    found: list[list[Hypothesis]] = [[] for _ in range(len(source))]
     if not len(source):
-        return found
-    at = torch.arange(len(source), device=source.device)
+        return []
+    device = source.device
+    at = torch.arange(len(source), device=device)
     state = scorer.start(source)
-    previous = torch.full((len(source), 1), BOS, device=source.device)
-    words = previous[:, :, None][:, :, :0]
-    total = torch.zeros(previous.shape, device=source.device, dtype=torch.get_default_dtype())
+    previous = torch.full((len(source), 1), BOS, device=device)
+    total = torch.zeros(previous.shape, device=device, dtype=torch.get_default_dtype())
     length, done = torch.zeros_like(previous), torch.zeros_like(previous, dtype=torch.bool)
+    traces: list[_Trace] = []
+    ends: list[_End] = []
     for step in range(1, max_length + 1):
         scores, state = scorer.step(state, previous.flatten())
         b, w = previous.shape
@@ -92,25 +93,67 @@ def beam_search(
         total = candidates.gather(1, best)
         length, done = length.gather(1, beam), done.gather(1, beam)
         done = done | (previous == EOS) | (total == -torch.inf)
-        words = words.gather(1, beam[:, :, None].expand(-1, -1, step - 1))
-        words = torch.cat([words, previous[:, :, None]], dim=2)
-        rows = beam + torch.arange(b, device=beam.device)[:, None] * w
+        traces.append(_Trace(at, beam, previous))
+        rows = beam + torch.arange(b, device=device)[:, None] * w
         settled = _settled(total, length, done, n_best=n_best, max_length=max_length)
         if step == max_length:
             settled = torch.ones_like(settled)
         if bool(settled.any()):
-            ended = settled.nonzero().squeeze(1)
-            for i, *hypotheses in zip(
-                at[ended].tolist(), words[ended].tolist(), total[ended].tolist(), strict=True
-            ):
-                found[i] = _collect(*hypotheses)[:n_best]
-            live = (~settled).nonzero().squeeze(1)
-            if not len(live):
+            ends.append(_End(step, at[settled], total[settled][:, :n_best]))
+            if bool(settled.all()):
                 break
-            at, rows, words, previous = at[live], rows[live], words[live], previous[live]
-            total, length, done = total[live], length[live], done[live]
+            at, rows, previous = at[~settled], rows[~settled], previous[~settled]
+            total, length, done = total[~settled], length[~settled], done[~settled]
         state = select(state, rows.flatten())
+    return _collect(traces, ends, len(source))
+
+
+class _Trace(NamedTuple):
+    """One step: for the sentences still searched, whom each hypothesis extends, and by which
+    word.
+    """
+
+    at: Int[Tensor, " b"]
+    beam: Int[Tensor, "b w"]
+    word: Int[Tensor, "b w"]
+
+
+class _End(NamedTuple):
+    """Sentences settled at one step, and the log-probabilities of their best hypotheses."""
+
+    step: int
+    at: Int[Tensor, " b"]
+    total: Float[Tensor, "b w"]
+
+
+def _collect(traces: list[_Trace], ends: list[_End], sentences: int) -> list[list[Hypothesis]]:
+    """Follow every hypothesis back to its beginning, all sentences at once."""
+    device = traces[0].at.device
+    widest = max(end.total.shape[1] for end in ends)
+    beam = torch.arange(widest, device=device).repeat(sentences, 1)
+    words = torch.full((len(traces), sentences, widest), PAD, device=device)
+    for step in range(len(traces), 0, -1):
+        at, parent, word = traces[step - 1]
+        here = beam[at].clamp(max=parent.shape[1] - 1)
+        words[step - 1, at] = word.gather(1, here)
+        beam[at] = parent.gather(1, here)
+    by_sentence = words.permute(1, 2, 0).tolist()
+    found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+    for end in ends:
+        for i, totals in zip(end.at.tolist(), end.total.tolist(), strict=True):
+            rows = by_sentence[i][: len(totals)]
+            found[i] = [
+                _hypothesis(row[: end.step], log_prob)
+                for row, log_prob in zip(rows, totals, strict=True)
+                if log_prob > -torch.inf
+            ]
     return found
+
+
+def _hypothesis(words: list[int], log_prob: float) -> Hypothesis:
+    if EOS in words:
+        return Hypothesis(tuple(words[: words.index(EOS)]), log_prob)
+    return Hypothesis(tuple(words), log_prob, finished=False)
 
 
 def _best(ranks: Float[Tensor, "b c"], width: int) -> Int[Tensor, "b w"]:
@@ -137,12 +180,3 @@ def _settled(
     if reached.shape[1] < n_best:
         return done.all(1)
     return done.all(1) | (reached[:, n_best - 1] > hope)
-
-
-def _collect(words: list[list[int]], total: list[float]) -> list[Hypothesis]:
-    """Hypotheses of one sentence, in the order of the beam, which is that of their ranks."""
-    return [
-        Hypothesis(tuple(word for word in row if word not in (PAD, EOS)), log_prob, EOS in row)
-        for row, log_prob in zip(words, total, strict=True)
-        if log_prob > -torch.inf
-    ]

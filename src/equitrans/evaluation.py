@@ -20,9 +20,12 @@ from equitrans.symmetry import Renaming, Sentence, Symmetry
 Words = tuple[str, ...]
 K = TypeVar("K")
 
+_ROWS = 4096
+"""So many sentences are decoded together at most."""
+
 _ENTRIES = 50_000_000
-"""The largest number of entries in one tensor while decoding; it decides how many sentences go
-together."""
+"""The largest number of entries in one tensor while decoding; for large vocabularies it decides how
+many sentences go together."""
 
 
 @dataclass(frozen=True)
@@ -121,21 +124,36 @@ def predict(
     show aside.
     """
     symmetry = model.sharing
-    renamings = [Renaming(symmetry) for _ in sentences]
-    renamed = [
-        renaming.source(symmetry.source.encode(sentence))
-        for renaming, sentence in zip(renamings, sentences, strict=True)
-    ]
-    found = decode(model, renamed, width=width, max_length=max_length, n_best=n_best)
+    spellings: dict[object, _Spelling] = {}
+    renamed: list[tuple[Sentence, _Spelling]] = []
+    for sentence in sentences:
+        renaming = Renaming(symmetry)
+        source = renaming.source(symmetry.source.encode(sentence))
+        element = renaming.element
+        if element not in spellings:
+            spellings[element] = _Spelling(renaming, symmetry)
+        renamed.append((source, spellings[element]))
+    found = decode(
+        model, (x for x, _ in renamed), width=width, max_length=max_length, n_best=n_best
+    )
     return [
         [
-            Prediction(
-                symmetry.target.decode(renaming.original_target(h.words)), h.log_prob, h.finished
-            )
-            for h in found[sentence]
+            Prediction(tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished)
+            for h in found[source]
         ]
-        for renaming, sentence in zip(renamings, renamed, strict=True)
+        for source, spelling in renamed
     ]
+
+
+class _Spelling(dict[int, str]):
+    """How each target word of a renamed sentence was spelled before, found out once."""
+
+    def __init__(self, renaming: Renaming, symmetry: Symmetry) -> None:
+        self._renaming, self._target = renaming, symmetry.target
+
+    def __missing__(self, word: int) -> str:
+        (self[word],) = self._target.decode(self._renaming.original_target((word,)))
+        return self[word]
 
 
 def decode(
@@ -148,7 +166,7 @@ def decode(
     distinct = sorted(set(sentences), key=lambda s: (len(s), s))
     while distinct:
         longest = len(distinct[-1]) + 2
-        rows = max(1, min(512, _ENTRIES // (width * longest * len(model.symmetry.target))))
+        rows = max(1, min(_ROWS, _ENTRIES // (width * longest * len(model.symmetry.target))))
         chunk, distinct = distinct[-rows:], distinct[:-rows]
         best = model.predict(
             pad_source(chunk).to(device), width=width, max_length=max_length, n_best=n_best

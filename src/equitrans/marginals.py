@@ -32,6 +32,12 @@ class Sum:
     ) -> Float[Tensor, "*b"]:
         return torch.logsumexp(joint, dim=-1)
 
+    def over(
+        self, aligned: Float[Tensor, "b m n"], emitted: Float[Tensor, "b n y"]
+    ) -> Float[Tensor, "b m y"]:
+        """Log p(y_m) for every y: a product of matrices."""
+        return (aligned.exp() @ emitted.exp()).log()
+
 
 @dataclass(frozen=True)
 class Max:
@@ -41,6 +47,12 @@ class Max:
         self, joint: Float[Tensor, "*b n"], *, moment: Moment | None = None
     ) -> Float[Tensor, "*b"]:
         return joint.amax(dim=-1)
+
+    def over(
+        self, aligned: Float[Tensor, "b m n"], emitted: Float[Tensor, "b n y"]
+    ) -> Float[Tensor, "b m y"]:
+        """Log p(y_m) for every y."""
+        return (aligned[:, :, :, None] + emitted[:, None]).amax(dim=2)
 
 
 @dataclass(frozen=True)
@@ -79,6 +91,12 @@ class AnnealedMax:
         # exp(−inf) is 0, which a softmax would give a share: padding must stay at −inf
         alpha = torch.log_softmax(prob.masked_fill(joint == -math.inf, -math.inf), dim=-1)
         return torch.logsumexp(alpha + joint, dim=-1)
+
+    def over(
+        self, aligned: Float[Tensor, "b m n"], emitted: Float[Tensor, "b n y"]
+    ) -> Float[Tensor, "b m y"]:
+        """Log p(y_m) for every y, after training."""
+        return Max().over(aligned, emitted)
 
 
 Marginal = Sum | Max | AnnealedMax

@@ -177,6 +177,13 @@ class Renaming:
         # by class: where each word goes (symmetric), or under 0 which word goes first (cyclic)
         self._new: list[dict[int, int]] = [{} for _ in symmetry.classes]
 
+    @property
+    def element(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """The same for renamings that are the same group element, as far as they have been
+        asked.
+        """
+        return tuple(tuple(names.items()) for names in self._new)
+
     def source(self, sentence: Sentence) -> Sentence:
         """A source sentence renamed."""
         return self._moved(0, sentence, self._new_place)
@@ -192,12 +199,11 @@ class Renaming:
     def _moved(self, side: int, sentence: Sentence, place: Callable[[int, int], int]) -> Sentence:
         """A sentence whose class words have gone to other places of their classes."""
         home, members = self._symmetry.homes[side], self._symmetry.members[side]
-        out = []
-        for word in sentence:
+        out = list(sentence)
+        for i, word in enumerate(sentence):
             if word in home:
                 c, here = home[word]
-                word = members[c][place(c, here)]
-            out.append(word)
+                out[i] = members[c][place(c, here)]
         return tuple(out)
 
     def _new_place(self, c: int, place: int) -> int:

@@ -117,6 +117,7 @@ class TrainState:
             lr=config.learning_rate if rate is None else rate,
             weight_decay=config.weight_decay,
             capturable=recorded,
+            fused=True,
         )
         return cls(model, optimizer, seed)
 

@@ -6,10 +6,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from equitrans.lstm import LSTM, mirrored
+from equitrans.lstm import LSTM
 from equitrans.models.seq2seq import closed, lengths
 from equitrans.symmetry import Symmetry
-from equitrans.vocabulary import BOS
 
 
 class AlignerState(NamedTuple):
@@ -40,14 +39,11 @@ class Aligner(nn.Module):
         forget_bias: float = 0.0,
     ) -> None:
         super().__init__()
-        # PAD has no parameters: classes are counted from BOS, and padding reads whatever stands
-        # first
         for name, classes in (
             ("source_classes", symmetry.source_classes),
             ("target_classes", symmetry.target_classes),
         ):
-            numbers = torch.tensor(classes).sub(BOS).clamp(min=0)
-            self.register_buffer(name, numbers, persistent=False)
+            self.register_buffer(name, torch.tensor(classes), persistent=False)
         n, m = (max(c) for c in (symmetry.source_classes, symmetry.target_classes))
 
         def lstm(symbols: int) -> LSTM:
@@ -60,23 +56,23 @@ class Aligner(nn.Module):
 
     def start(self, source: Int[Tensor, "b n"]) -> AlignerState:
         """Read a source in both directions."""
-        b, n = source.shape
-        length = lengths(source)
-        mirror = mirrored(length, n)
-        classes = self.source_classes[source]
+        b = len(source)
+        ahead = self.source_classes[source]
+        back = ahead.flip(1)
         if self.backward_encoder is None:
-            both, cells = self.encoder(torch.cat([classes, classes.gather(1, mirror)]))
+            both, cells = self.encoder(torch.cat([ahead, back]))
             forward, backward = both[:b], both[b:]
+            cells = cells[:b]
         else:
-            forward, cells = self.encoder(classes)
-            backward, _ = self.backward_encoder(classes.gather(1, mirror))
-        backward = backward.gather(1, mirror[:, :, None].expand_as(backward))
-        row, last = torch.arange(b, device=source.device), length - 1
+            forward, cells = self.encoder(ahead)
+            backward, _ = self.backward_encoder(back)
+        row, last = torch.arange(b, device=source.device), lengths(source) - 1
+        states = torch.cat([forward, backward.flip(1)], dim=2)
         return AlignerState(
-            keys=self.dropout(torch.cat([forward, backward], dim=2)) @ self.bilinear.T,
-            closed=closed(source, like=forward),
+            keys=self.dropout(states) @ self.bilinear.T,
+            closed=closed(source, like=states),
             h=forward[row, last],
-            c=cells[row, last],
+            c=cells,
         )
 
     def advance(
@@ -85,5 +81,5 @@ class Aligner(nn.Module):
         """Log p(a_m = n) after each of the previous words, and the state after the last."""
         states, cells = self.decoder(self.target_classes[previous], state.h, state.c)
         scores = self.dropout(states) @ state.keys.transpose(1, 2) + state.closed[:, None]
-        after = state._replace(h=states[:, -1], c=cells[:, -1])
+        after = state._replace(h=states[:, -1], c=cells)
         return torch.log_softmax(scores, dim=2), after

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from equitrans.lstm import Cell, CellGradient
+from equitrans.recurrence import Cell, CellGradient
 
 Previous = Callable[[int, Tensor], Tensor]
 """The words (b) before position n, given the states (b × s) there; a choice, with no gradient."""

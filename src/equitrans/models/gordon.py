@@ -18,12 +18,12 @@ from torch.nn import functional
 from equitrans.batches import Batch
 from equitrans.errors import ConfigError
 from equitrans.glayers import GEmbed
-from equitrans.lstm import mirrored, recurrence
 from equitrans.marginals import Moment
 from equitrans.models.attentive import Memory, Previous, Reading, attend
 from equitrans.models.base import Autoregressive
 from equitrans.models.glstm import GCell, GCombine, OutputBias, Readout, every_word, moves
 from equitrans.models.seq2seq import closed, fed, lengths, unshared
+from equitrans.recurrence import mirrored, recurrence
 from equitrans.settings import check_counts, check_settings
 from equitrans.symmetry import GroupKind, Symmetry
 from equitrans.vocabulary import EOS, PAD

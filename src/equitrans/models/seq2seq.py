@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from equitrans.lstm import mirrored
+from equitrans.recurrence import mirrored
 from equitrans.symmetry import Symmetry
 from equitrans.vocabulary import BOS, EOS, PAD, Vocabulary
 

@@ -42,11 +42,19 @@ class TableTranslator(nn.Module):
         self.register_buffer("shared", shared, persistent=False)
         self.logits = nn.Parameter(torch.zeros(first))
 
-    def forward(self, words: Int[Tensor, " x"]) -> Float[Tensor, "x y"]:
+    def forward(self, words: Int[Tensor, "*b"]) -> Float[Tensor, "*b y"]:
         """Rows of the table of log-probabilities; PAD and BOS are never emitted."""
-        logits = self.logits[self.shared[words]]
-        logits = torch.cat([logits.new_full((len(words), EOS), -math.inf), logits[:, EOS:]], dim=1)
-        return torch.log_softmax(logits, dim=1)
+        logits = self.logits[self.shared[words]][..., EOS:]
+        return torch.log_softmax(nn.functional.pad(logits, (EOS, 0), value=-math.inf), dim=-1)
+
+    def pairs(
+        self, source: Int[Tensor, "b n"], target: Int[Tensor, "b m"]
+    ) -> Float[Tensor, "b m n"]:
+        """Log p(y_m | x_n)."""
+        words, at = torch.unique(source, return_inverse=True)
+        table = self(words)
+        entry = at[:, None] * table.shape[1] + target[:, :, None]
+        return table.flatten().gather(0, entry.flatten()).view(entry.shape)
 
     @torch.no_grad()
     def fill(self, log_prob: Float[Tensor, "x y"]) -> None:

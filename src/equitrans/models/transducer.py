@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from equitrans.batches import Batch
@@ -13,12 +13,12 @@ from equitrans.marginals import AnnealedMax, Marginal, Max, Moment, Sum
 from equitrans.models.aligner import Aligner, AlignerState
 from equitrans.models.base import Autoregressive
 from equitrans.models.recursive import RecursiveTransducer
-from equitrans.models.seq2seq import closed
+from equitrans.models.seq2seq import closed, fed
 from equitrans.models.table import TableTranslator
 from equitrans.models.translator import Translator
 from equitrans.settings import check_counts, check_settings, check_shares
 from equitrans.symmetry import GroupKind, Symmetry
-from equitrans.vocabulary import BOS, EOS, PAD
+from equitrans.vocabulary import EOS, PAD
 
 MARGINALS: dict[str, Marginal] = {"sum": Sum(), "max": Max(), "annealed": AnnealedMax()}
 
@@ -92,11 +92,29 @@ class TransducerConfig:
         return Translator(symmetry, k=self.k, d=self.d)
 
 
-class TransducerState(NamedTuple):
-    """The aligner's state, and log p(y | x_n) for every source position."""
+@dataclass(frozen=True)
+class Shared:
+    """What many hypotheses have in common, in rows that they point at.
 
-    aligner: AlignerState
-    emitted: Float[Tensor, "b y n"]
+    By theorem 2 the aligner's state depends on the form of the source and on the classes of the
+    words so far, a *prefix*: hypotheses that agree in these share one row, of whatever sources they
+    are.
+    """
+
+    sources: Float[Tensor, "s y n"]
+    """Log p(y | x_n) for every source."""
+    forms: AlignerState
+    """Before the first word, for every form; h and c, for every prefix."""
+    form: Int[Tensor, " p"]
+    """The form of every prefix."""
+
+
+class TransducerState(NamedTuple):
+    """Where each hypothesis stands."""
+
+    source: Int[Tensor, " b"]
+    prefix: Int[Tensor, " b"]
+    shared: Shared
 
 
 class Transducer(Autoregressive):
@@ -131,31 +149,61 @@ class Transducer(Autoregressive):
 
     def _joint(self, batch: Batch, *, uniform: bool) -> Float[Tensor, "b m n"]:
         """Log p(y_m | x_n) + log p(a_m = n): one alignment per form, one translation per word."""
-        source, target = batch.source[batch.first], batch.target[batch.first]
-        if uniform:
-            aligned = _uniform(source, like=self.aligner.bilinear)[:, None]
-        else:
-            first = torch.full_like(target[:, :1], BOS)
-            state = self.aligner.start(source)
-            aligned, _ = self.aligner.advance(state, torch.cat([first, target[:, :-1]], dim=1))
-        words, at = torch.unique(batch.source, return_inverse=True)
-        table = self.translator(words)
+        source = batch.source[batch.first]
+        aligned = (
+            _uniform(source, like=self.aligner.bilinear)[:, None]
+            if uniform
+            else self._aligned(batch)
+        )
         # padding of the target is looked up as EOS, since PAD is never emitted
         gold = batch.target.masked_fill(batch.target == PAD, EOS)
-        entry = at[:, None] * table.shape[1] + gold[:, :, None]
-        emitted = table.flatten().gather(0, entry.flatten()).view(entry.shape)
+        emitted = self.translator.pairs(batch.source, gold)
         return emitted + aligned[batch.form]
 
+    def _aligned(self, batch: Batch) -> Float[Tensor, "f m n"]:
+        """Log p(a_m = n) of every form."""
+        source, target = batch.source[batch.first], batch.target[batch.first]
+        return self.aligner.advance(self.aligner.start(source), fed(target))[0]
+
+    @torch.no_grad()
+    def correct(self, batch: Batch) -> Bool[Tensor, " b"]:
+        # all words of the target are known, so all are judged at once
+        emitted = self.translator(batch.source)
+        scores = self.marginal.over(self._aligned(batch)[batch.form], emitted)
+        return ((scores.argmax(2) == batch.target) | (batch.target == PAD)).all(1)
+
     def start(self, source: Int[Tensor, "b n"]) -> TransducerState:
-        words, at = torch.unique(source, return_inverse=True)
-        emitted = self.translator(words)[at].transpose(1, 2).contiguous()
-        return TransducerState(self.aligner.start(source), emitted)
+        classes = self.aligner.source_classes[source]
+        forms, form = torch.unique(classes, dim=0, return_inverse=True)
+        begun = self.aligner.start(_one_of_each(source, form, kinds=len(forms)))
+        every = torch.arange(len(forms), device=source.device)
+        emitted = self.translator(source).transpose(1, 2).contiguous()
+        row = torch.arange(len(source), device=source.device)
+        return TransducerState(row, form, Shared(emitted, begun, every))
 
     def step(
         self, state: TransducerState, previous: Int[Tensor, " b"]
     ) -> tuple[Float[Tensor, "b y"], TransducerState]:
-        aligned, after = self.aligner.advance(state.aligner, previous[:, None])
-        return self.marginal(state.emitted + aligned), state._replace(aligner=after)
+        shared, classes = state.shared, self.aligner.target_classes
+        key = state.prefix * len(classes) + classes[previous]
+        longer, prefix = torch.unique(key, return_inverse=True)
+        before = longer // len(classes)
+        form, forms = shared.form[before], shared.forms
+        aligned, after = self.aligner.advance(
+            AlignerState(forms.keys[form], forms.closed[form], forms.h[before], forms.c[before]),
+            _one_of_each(previous, prefix, kinds=len(longer))[:, None],
+        )
+        scores = self.marginal(shared.sources[state.source] + aligned[prefix])
+        forms = forms._replace(h=after.h, c=after.c)
+        return scores, TransducerState(state.source, prefix, Shared(shared.sources, forms, form))
+
+
+def _one_of_each(
+    rows: Int[Tensor, "b ..."], kind: Int[Tensor, " b"], *, kinds: int
+) -> Int[Tensor, "k ..."]:
+    """A row of every kind."""
+    which = kind.new_zeros(kinds).scatter_(0, kind, torch.arange(len(kind), device=kind.device))
+    return rows[which]
 
 
 def _uniform(source: Int[Tensor, "b n"], *, like: Tensor) -> Float[Tensor, "b n"]:
