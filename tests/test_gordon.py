@@ -10,13 +10,13 @@ from equitrans import scan
 from equitrans.audit import audit
 from equitrans.batches import Rows, pad_source
 from equitrans.errors import ConfigError
-from equitrans.lstm import recurrence
 from equitrans.marginals import Moment
 from equitrans.models.attentive import Memory, attend
 from equitrans.models.base import greedy_accuracy, mean_loss
 from equitrans.models.glstm import GConvs
 from equitrans.models.gordon import GordonConfig
 from equitrans.pairs import Pair
+from equitrans.recurrence import recurrence
 from equitrans.symmetry import Symmetry
 from equitrans.vocabulary import BOS, EOS, PAD
 from gordon_plain import PlainGordon
