@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from equitrans.batches import Batch, Rows, by_pair
+from equitrans.batches import Batch, Rows, by_form, by_pair
 from equitrans.graphs import FixedBatch
+from equitrans.marginals import Moment
 from equitrans.models.attention import AttentionConfig
 from equitrans.models.base import Model
 from equitrans.models.catalog import MODELS
 from equitrans.models.gordon import GordonConfig
 from equitrans.models.russin import RussinConfig
+from equitrans.models.transducer import TransducerConfig
 from equitrans.models.wu import WuConfig
 from equitrans.vocabulary import PAD
 from worlds import SYMMETRIES, assert_close, at, random_pairs, small
@@ -24,6 +26,7 @@ CONFIGS = {
     "russin": RussinConfig(semantics=4, syntax=6, dropout=0.0),
     "wu": WuConfig(embedding=4, hidden=6, dropout=0.0),
     "attention": AttentionConfig(embedding=4, hidden=6, dropout=0.0),
+    "transducer": TransducerConfig(k=4, d=3, embedding=4, hidden=6, dropout=0.0, warm_start=0.0),
 }
 ROOM = 8
 
@@ -57,16 +60,25 @@ def descent(model: Model, batch: Batch, updates: int | None = 1):
 
 
 def test_every_model_that_can_be_recorded_is_tried_here():
-    recorded = {name for name in MODELS if name != "transducer" and model_of(name).static}
-    assert recorded == {name.partition(",")[0] for name in CONFIGS}
-    assert not small(WORLD).static
+    assert {name for name in MODELS if model_of(name).static} == {
+        name.partition(",")[0] for name in CONFIGS
+    }
+    assert not small(WORLD, translator="table").static
+
+
+def test_what_is_done_changes_with_the_phase_of_training():
+    model = small(WORLD, marginal="annealed", warm_start=0.3)
+    warm, early, late = Moment(10, 0.1), Moment(500, 0.4), Moment(3000, 0.9)
+    assert model.phase(warm) != model.phase(early) != model.phase(late)
+    assert model.phase(early) == model.phase(Moment(501, 0.41))
+    assert small(WORLD).phase(early) == small(WORLD).phase(late)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_batch_at_its_fixed_size_has_the_same_loss_and_gradients(name):
     model = model_of(name)
     data = data_of(model)
-    room = FixedBatch(data, rows=ROOM, device=CPU)
+    room = FixedBatch.for_training(data, "pairs", ROOM, device=CPU)
     sizes = set()
     for batch in batches(data):
         expected, gradients = descent(model, batch)
@@ -83,6 +95,21 @@ def test_a_batch_at_its_fixed_size_has_the_same_loss_and_gradients(name):
     assert {narrow for _, narrow in sizes} == {True, False}
 
 
+def test_so_has_a_batch_of_forms():
+    model = model_of("transducer")
+    data = data_of(model)
+    room = FixedBatch.for_training(data, "forms", 5, device=CPU)
+    made = list(by_form(data, forms=5, generator=torch.Generator().manual_seed(0)))
+    for batch in made:
+        expected, gradients = descent(model, batch)
+        found, others = descent(model, room.fill(batch))
+        assert_close(found, expected)
+        for one, other in zip(gradients, others, strict=True):
+            assert_close(one, other, 1e-10)
+    assert {len(batch.first) for batch in made} == {5, data.n_forms % 5}
+    assert len({len(batch.weight) for batch in made}) > 1
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_rows_that_fill_up_would_be_felt_if_they_had_weight(name):
     """The negative control of the test above."""
@@ -90,7 +117,7 @@ def test_rows_that_fill_up_would_be_felt_if_they_had_weight(name):
     data = data_of(model)
     *_, batch = batches(data)
     expected, gradients = descent(model, batch)
-    fixed = FixedBatch(data, rows=ROOM, device=CPU).fill(batch)
+    fixed = FixedBatch.for_training(data, "pairs", ROOM, device=CPU).fill(batch)
     heavy = replace(fixed, weight=torch.where(fixed.weight == 0, 1.0, fixed.weight))
     found, others = descent(model, heavy)
     assert abs(float(found - expected)) > 1e-6
@@ -103,7 +130,7 @@ def test_nothing_of_the_last_batch_is_left_in_the_room():
     model = model_of("attention")
     data = data_of(model)
     first, *_, last = batches(data)
-    used, fresh = (FixedBatch(data, rows=ROOM, device=CPU) for _ in range(2))
+    used, fresh = (FixedBatch.for_training(data, "pairs", ROOM, device=CPU) for _ in range(2))
     places = [part.data_ptr() for part in (used.batch.source, used.batch.target, used.batch.weight)]
     used.fill(first)
     again, once = used.fill(last), fresh.fill(last)
@@ -120,5 +147,5 @@ def test_nothing_of_the_last_batch_is_left_in_the_room():
 
 def test_there_is_no_more_room_than_there_are_pairs():
     data = Rows.of(random_pairs(0, 3), SYMMETRIES["no class"])
-    room = FixedBatch(data, rows=128, device=CPU)
+    room = FixedBatch.for_training(data, "pairs", 128, device=CPU)
     assert len(room.batch.weight) == 3

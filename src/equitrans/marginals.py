@@ -6,6 +6,7 @@ Positions that are no alignment (padding) hold −inf and get no share.
 """
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import torch
@@ -27,6 +28,10 @@ class Moment:
 class Sum:
     """``log Σ_n exp joint[n]`` (eq. 5)."""
 
+    def phase(self, moment: Moment) -> Hashable:
+        """Equal for moments at which the same is done."""
+        return None
+
     def __call__(
         self, joint: Float[Tensor, "*b n"], *, moment: Moment | None = None
     ) -> Float[Tensor, "*b"]:
@@ -42,6 +47,10 @@ class Sum:
 @dataclass(frozen=True)
 class Max:
     """``max_n joint[n]`` (eq. 8)."""
+
+    def phase(self, moment: Moment) -> Hashable:
+        """Equal for moments at which the same is done."""
+        return None
 
     def __call__(
         self, joint: Float[Tensor, "*b n"], *, moment: Moment | None = None
@@ -81,6 +90,10 @@ class AnnealedMax:
     def temperature(self, updates: int) -> float:
         """τ after so many updates."""
         return max(self.floor, self.start * 0.5 ** (updates // self.every))
+
+    def phase(self, moment: Moment) -> Hashable:
+        """Equal for moments at which the same is done."""
+        return self.temperature(moment.updates)
 
     def __call__(
         self, joint: Float[Tensor, "*b n"], *, moment: Moment | None = None

@@ -109,7 +109,7 @@ class TrainState:
         """Before the first epoch."""
         make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
         device = next(model.parameters()).device
-        recorded = _can_record(model, config)
+        recorded = _can_record(model)
         # what is recorded reads the rate from memory
         rate = torch.tensor(config.learning_rate, device=device) if recorded else None
         optimizer = make(
@@ -122,10 +122,9 @@ class TrainState:
         return cls(model, optimizer, seed)
 
 
-def _can_record(model: Model, config: TrainingConfig) -> bool:
-    """Whether updates can be recorded: batches of forms have any number of rows."""
-    on_gpu = next(model.parameters()).is_cuda
-    return on_gpu and model.static and config.batching == "pairs"
+def _can_record(model: Model) -> bool:
+    """Whether updates can be recorded, and are worth it."""
+    return next(model.parameters()).is_cuda and model.static
 
 
 def epochs_to_train(data: Rows, config: TrainingConfig) -> int | None:
@@ -196,13 +195,12 @@ def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float
     if config.batching == "pairs":
         one = partial(by_pair, pairs=config.batch)
     batches = chain.from_iterable(one(data, generator=generator) for _ in range(config.passes))
-    total = weight = 0.0
     device = next(state.model.parameters()).device
-    if state.recorder is None and _can_record(state.model, config):
-        state.recorder = Recorder(
-            lambda batch: _descend(state, batch, config, Moment(0, 0.0)),
-            FixedBatch(data, rows=config.batch, device=device),
-        )
+    total, weight = torch.zeros((), device=device), 0.0
+    state.model.train()
+    if state.recorder is None and _can_record(state.model):
+        room = FixedBatch.for_training(data, config.batching, config.batch, device=device)
+        state.recorder = Recorder(room)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)  # for dropout
         for batch in batches:
@@ -211,10 +209,11 @@ def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float
                 done = max(done, (time.monotonic() - started) / config.seconds)
             if done >= 1:
                 break
-            loss = update(state, batch, config, Moment(state.updates, done))
-            total += loss * float(batch.weight.sum())
-            weight += float(batch.weight.sum())
-    return total / weight if weight else 0.0
+            share = float(batch.weight.sum())
+            # the sum stays on its device: to look at it would be to wait for it
+            total += update(state, batch, config, Moment(state.updates, done)) * share
+            weight += share
+    return float(total) / weight if weight else 0.0
 
 
 def ended(state: TrainState, data: Rows, config: TrainingConfig) -> bool:
@@ -227,7 +226,7 @@ def ended(state: TrainState, data: Rows, config: TrainingConfig) -> bool:
     )
 
 
-def update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Moment) -> float:
+def update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Moment) -> Tensor:
     """One step of the optimiser; gives the batch's mean loss."""
     if config.schedule == "cosine":
         rate = config.learning_rate * (0.02 + 0.98 * (1 + math.cos(math.pi * moment.done)) / 2)
@@ -236,17 +235,17 @@ def update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Mome
                 group["lr"].fill_(rate)
             else:
                 group["lr"] = rate
-    if state.recorder is not None:
-        loss = state.recorder(batch)
-    else:
-        loss = _descend(state, batch.to(next(state.model.parameters()).device), config, moment)
     state.updates += 1
-    return float(loss)
+    if state.recorder is not None:
+        descend = partial(_descend, state, config, moment)
+        return state.recorder(batch, descend, phase=state.model.phase(moment))
+    device = next(state.model.parameters()).device
+    return _descend(state, config, moment, batch.to(device))
 
 
-def _descend(state: TrainState, batch: Batch, config: TrainingConfig, moment: Moment) -> Tensor:
+def _descend(state: TrainState, config: TrainingConfig, moment: Moment, batch: Batch) -> Tensor:
     """The batch's mean loss, one step lower along its gradient after this."""
-    model = state.model.train()
+    model = state.model
     state.optimizer.zero_grad(set_to_none=True)
     loss = (model.loss(batch, moment=moment) * batch.weight).sum() / batch.weight.sum()
     loss.backward()

@@ -1,7 +1,8 @@
 """What every model promises; no model is made here."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Hashable
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -22,9 +23,13 @@ class Model(nn.Module, ABC):
 
     symmetry: Symmetry
 
-    static: ClassVar[bool] = False
-    """Whether the loss in training is the same operations for all batches of one shape, so that
-    they can be recorded; values decide nothing and are not looked at."""
+    static: bool = False
+    """Whether the loss in a phase of training is the same operations for all batches of one shape,
+    so that they can be recorded; values decide nothing and are not looked at."""
+
+    def phase(self, moment: Moment) -> Hashable:
+        """Equal for moments at which the loss in training is the same operations."""
+        return None
 
     @property
     def sharing(self) -> Symmetry:

@@ -1,5 +1,6 @@
 """The paper's model (§4): a translator, an aligner, and a marginal that joins them."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -135,6 +136,11 @@ class Transducer(Autoregressive):
         self.aligner = aligner
         self.marginal = marginal
         self.warm_start = warm_start
+        self.static = isinstance(translator, Translator) and translator.is_small
+
+    def phase(self, moment: Moment) -> Hashable:
+        warm = moment.done < self.warm_start
+        return warm, None if warm else self.marginal.phase(moment)
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
         warm = moment is not None and moment.done < self.warm_start
