@@ -1,11 +1,11 @@
 """How long a training takes from nothing to a chosen model, and what that model is worth.
 
     python bench/seconds.py --split add_jump --seeds 5
-    python bench/seconds.py --split simple --device cuda --set training.batch=256 training.updates=1500
+    python bench/seconds.py --device cuda --set training.batch=64 training.updates=1500
 
-Each seed is trained with its recipe to the end, validation included, on one thread; validation chooses
-the epoch, and the test is looked at once, after the clock has stopped. Imports and the making of the data
-are not counted.
+Each seed is trained with its recipe to the end, validation included, on one thread; validation
+chooses the epoch, and the test is looked at once, after the clock has stopped. Imports and the
+making of the data are not counted.
 """
 
 import argparse

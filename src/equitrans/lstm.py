@@ -53,12 +53,17 @@ class LSTM(nn.Module):
     ) -> tuple[Float[Tensor, "b t s"], Float[Tensor, "b s"]]:
         """Hidden states after each symbol, from (h, c) or from zero, and the cells at the end."""
         inputs, weight = self._inputs(symbols)
+        weight_hidden: Tensor = self.weight_hidden
+        if inputs.is_cuda:  # there both weights must stand in one piece
+            both = torch.cat([weight.flatten(), weight_hidden.flatten()])
+            weight = both[: weight.numel()].view_as(weight)
+            weight_hidden = both[weight.numel() :].view_as(weight_hidden)
         if h is None or c is None:
             h = c = inputs.new_zeros(len(symbols), self.weight_hidden.shape[1])
         states, _, cells = torch.lstm(
             inputs,
             (h[None], c[None]),
-            (weight, self.weight_hidden),
+            (weight, weight_hidden),
             has_biases=False,
             num_layers=1,
             dropout=0.0,

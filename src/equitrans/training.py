@@ -19,7 +19,7 @@ from equitrans.batches import Batch, Batching, Rows, by_form, by_pair
 from equitrans.errors import ConfigError, DivergenceError
 from equitrans.graphs import FixedBatch, Recorder
 from equitrans.marginals import Moment
-from equitrans.models.base import Model, greedy_accuracy, mean_loss
+from equitrans.models.base import Model, judge
 from equitrans.settings import check_counts, check_settings
 
 
@@ -156,10 +156,11 @@ def train(
         state.epoch += 1
         train_loss = _epoch(state, data, config, started)
         _refuse_divergence(state.epoch, "training", train_loss)
-        valid_loss = None if validation is None else mean_loss(state.model, validation)
-        if valid_loss is not None:  # the last update of all may be the one that goes wrong
+        valid_loss = accuracy = None
+        if validation is not None:
+            valid_loss, accuracy = judge(state.model, validation)
+            # the last update of all may be the one that goes wrong
             _refuse_divergence(state.epoch, "validation", valid_loss)
-        accuracy = None if validation is None else greedy_accuracy(state.model, validation)
         is_best = valid_loss is None or valid_loss < state.best_loss
         if is_best:
             state.best_epoch = state.epoch

@@ -1,7 +1,7 @@
 """What every model promises; no model is made here."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import torch
@@ -52,6 +52,10 @@ class Model(nn.Module, ABC):
     def correct(self, batch: Batch) -> Bool[Tensor, " b"]:
         """Whether greedy decoding of each row's source gives the row's target."""
 
+    def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
+        """The loss of each row, and whether it is correct."""
+        return self.loss(batch), self.correct(batch)
+
     @abstractmethod
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
         """How much each target word comes from each source position, which sums to 1: the
@@ -98,20 +102,30 @@ _ROWS = {"cpu": 512, "cuda": 2048}
 @torch.no_grad()
 def mean_loss(model: Model, data: Rows) -> float:
     """Mean −log p(y | x) per pair."""
-    model.eval()
-    device = next(model.parameters()).device
-    total = 0.0
-    for batch in in_order(data, rows=_ROWS[device.type]):
-        total += float((model.loss(batch.to(device)).cpu() * batch.weight).sum())
-    return total / float(data.weight.sum())
+    return _mean(model, data, lambda batch: (model.loss(batch),))[0]
 
 
 @torch.no_grad()
 def greedy_accuracy(model: Model, data: Rows) -> float:
     """The share of pairs that greedy decoding gets right."""
+    return _mean(model, data, lambda batch: (model.correct(batch),))[0]
+
+
+@torch.no_grad()
+def judge(model: Model, data: Rows) -> tuple[float, float]:
+    """Both of these."""
+    loss, accuracy = _mean(model, data, model.judge)
+    return loss, accuracy
+
+
+def _mean(
+    model: Model, data: Rows, figures: Callable[[Batch], tuple[Tensor, ...]]
+) -> tuple[float, ...]:
+    """Means over pairs of what is said of every row."""
     model.eval()
     device = next(model.parameters()).device
-    right = 0.0
+    totals: list[tuple[float, ...]] = []
     for batch in in_order(data, rows=_ROWS[device.type]):
-        right += float((model.correct(batch.to(device)).cpu() * batch.weight).sum())
-    return right / float(data.weight.sum())
+        said = figures(batch.to(device))
+        totals.append(tuple(float((figure.cpu() * batch.weight).sum()) for figure in said))
+    return tuple(sum(parts) / float(data.weight.sum()) for parts in zip(*totals, strict=True))

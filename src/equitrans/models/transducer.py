@@ -143,40 +143,39 @@ class Transducer(Autoregressive):
         return warm, None if warm else self.marginal.phase(moment)
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
-        warm = moment is not None and moment.done < self.warm_start
-        # a warm start is IBM's model 1, a sum, whatever comes after it
-        marginal = Sum() if warm else self.marginal
-        by_word = marginal(self._joint(batch, uniform=warm), moment=moment)
-        return -by_word.masked_fill(batch.target == PAD, 0.0).sum(1)
+        if moment is not None and moment.done < self.warm_start:
+            # a warm start is IBM's model 1, a sum, whatever comes after it
+            uniform = _uniform(batch.source[batch.first], like=self.aligner.bilinear)
+            by_word = Sum()(self._joint(batch, uniform[:, None]))
+        else:
+            by_word = self.marginal(self._joint(batch, self._aligned(batch)), moment=moment)
+        return _total(by_word, batch)
 
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
         """The posterior p(a_m = n | x, y) of each row."""
-        return torch.softmax(self._joint(batch, uniform=False), dim=2)
+        return torch.softmax(self._joint(batch, self._aligned(batch)), dim=2)
 
-    def _joint(self, batch: Batch, *, uniform: bool) -> Float[Tensor, "b m n"]:
-        """Log p(y_m | x_n) + log p(a_m = n): one alignment per form, one translation per word."""
-        source = batch.source[batch.first]
-        aligned = (
-            _uniform(source, like=self.aligner.bilinear)[:, None]
-            if uniform
-            else self._aligned(batch)
-        )
-        # padding of the target is looked up as EOS, since PAD is never emitted
-        gold = batch.target.masked_fill(batch.target == PAD, EOS)
-        emitted = self.translator.pairs(batch.source, gold)
-        return emitted + aligned[batch.form]
+    def correct(self, batch: Batch) -> Bool[Tensor, " b"]:
+        return self.judge(batch)[1]
+
+    @torch.no_grad()
+    def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
+        aligned = self._aligned(batch)
+        loss = _total(self.marginal(self._joint(batch, aligned)), batch)
+        # all words of the target are known, so all are judged at once
+        scores = self.marginal.over(aligned[batch.form], self.translator(batch.source))
+        return loss, ((scores.argmax(2) == batch.target) | (batch.target == PAD)).all(1)
 
     def _aligned(self, batch: Batch) -> Float[Tensor, "f m n"]:
         """Log p(a_m = n) of every form."""
         source, target = batch.source[batch.first], batch.target[batch.first]
         return self.aligner.advance(self.aligner.start(source), fed(target))[0]
 
-    @torch.no_grad()
-    def correct(self, batch: Batch) -> Bool[Tensor, " b"]:
-        # all words of the target are known, so all are judged at once
-        emitted = self.translator(batch.source)
-        scores = self.marginal.over(self._aligned(batch)[batch.form], emitted)
-        return ((scores.argmax(2) == batch.target) | (batch.target == PAD)).all(1)
+    def _joint(self, batch: Batch, aligned: Float[Tensor, "f m1 n"]) -> Float[Tensor, "b m n"]:
+        """Log p(y_m | x_n) + log p(a_m = n): one alignment per form, one translation per word."""
+        # padding of the target is looked up as EOS, since PAD is never emitted
+        gold = batch.target.masked_fill(batch.target == PAD, EOS)
+        return self.translator.pairs(batch.source, gold) + aligned[batch.form]
 
     def start(self, source: Int[Tensor, "b n"]) -> TransducerState:
         classes = self.aligner.source_classes[source]
@@ -202,6 +201,11 @@ class Transducer(Autoregressive):
         scores = self.marginal(shared.sources[state.source] + aligned[prefix])
         forms = forms._replace(h=after.h, c=after.c)
         return scores, TransducerState(state.source, prefix, Shared(shared.sources, forms, form))
+
+
+def _total(by_word: Float[Tensor, "b m"], batch: Batch) -> Float[Tensor, " b"]:
+    """−log p of each row from those of its words."""
+    return -by_word.masked_fill(batch.target == PAD, 0.0).sum(1)
 
 
 def _one_of_each(

@@ -1,7 +1,8 @@
 """The equivariant translator (§4.2): from a word to a distribution over words."""
 
 import math
-from typing import cast
+from functools import cache
+from typing import Literal, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -46,8 +47,9 @@ class Factor(nn.Module):
             same, other = _two_valued(phi, self.rho[:, :, None], self.n)[:, 0].unbind()
             own = torch.cat([same[None], other.expand(self.n - 1)])
         else:
-            phi = torch.tanh(correlate(_reflected(f), self.psi))
-            own = correlate(phi, _reflected(self.rho)[:, :, None])[:, 0]
+            # f(h) = ω(h⁻¹∘x), and h⁻¹ takes the first word x to the place −h
+            phi = torch.tanh(cyclic_sum(f, self.psi, sign=-1))
+            own = cyclic_sum(phi, self.rho[:, :, None], sign=1)[:, 0]
         return self.count @ phi, own
 
     def fixed(self, embedded: Float[Tensor, "x k"]) -> Float[Tensor, "x d"]:
@@ -61,24 +63,25 @@ class Factor(nn.Module):
         return self.count @ self.rho / self.n
 
 
-def correlate(f: Float[Tensor, "n k"], psi: Float[Tensor, "n k d"]) -> Float[Tensor, "n d"]:
-    """``out(g) = Σ_h f(h) ψ(h − g)`` on the cyclic group of n elements (eq. 1).
+def cyclic_sum(
+    f: Float[Tensor, "n k"], psi: Float[Tensor, "n k d"], *, sign: Literal[1, -1]
+) -> Float[Tensor, "n d"]:
+    """``out(g) = Σ_j f(±g − j) ψ(j)`` on the cyclic group of n elements (eqs. 1 and 3).
 
-    In a large group the sum over h is a product of Fourier transforms: n log n, not n².
+    In a large group the sum is a product of Fourier transforms: n log n, not n².
     """
     n = len(f)
     if n <= DIRECT:
-        g = torch.arange(n, device=f.device)
-        return f[(g[:, None] + g) % n].flatten(1) @ psi.flatten(0, 1)
-    product = torch.einsum(
-        "wk,wkd->wd", torch.fft.rfft(f, dim=0), torch.fft.rfft(psi, dim=0).conj()
-    )
-    return torch.fft.irfft(product, n=n, dim=0)
+        return f[_differences(n, sign, f.device)].flatten(1) @ psi.flatten(0, 1)
+    product = torch.einsum("wk,wkd->wd", torch.fft.rfft(f, dim=0), torch.fft.rfft(psi, dim=0))
+    return torch.fft.irfft(product if sign == 1 else product.conj(), n=n, dim=0)
 
 
-def _reflected(f: Float[Tensor, "n k"]) -> Float[Tensor, "n k"]:
-    """``f(−g)``, and so ω(g⁻¹∘x) for the first word x."""
-    return f.flip(0).roll(1, 0)
+@cache
+def _differences(n: int, sign: int, device: torch.device) -> Int[Tensor, "n n"]:
+    """``±g − j``."""
+    g = torch.arange(n, device=device)
+    return (sign * g[:, None] - g) % n
 
 
 def _two_valued(
