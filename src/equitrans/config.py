@@ -7,10 +7,10 @@ from importlib.resources import files
 from typing import Any
 
 from equitrans.data import DataConfig
-from equitrans.errors import ConfigError, nearest
+from equitrans.errors import ConfigError, nearest, shown
 from equitrans.models.catalog import ModelConfig, find_model, name_of
 from equitrans.models.transducer import TransducerConfig
-from equitrans.settings import check_seed, from_dict
+from equitrans.settings import check_seed, check_settings, from_dict
 from equitrans.training import TrainingConfig
 
 Settings = dict[str, Any]
@@ -32,8 +32,9 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
+        check_settings("run", self)
         if self.orbits_every < 1:
-            raise ConfigError(f"orbits_every is {self.orbits_every}; it must be 1 or more")
+            raise ConfigError(f"orbits_every is {shown(self.orbits_every)}; it must be 1 or more")
 
 
 def run_config(settings: Settings) -> RunConfig:
@@ -53,7 +54,7 @@ def run_config(settings: Settings) -> RunConfig:
                 value
             )
         else:
-            raise ConfigError(f"{name} is not a setting{nearest(name, names)}")
+            raise ConfigError(f"{shown(name)} is not a setting{nearest(name, names)}")
     kind = parts["run"].pop("kind", "transducer")
     return RunConfig(
         data=from_dict(DataConfig, parts["data"]),
