@@ -68,6 +68,15 @@ def shown(value: object) -> str:
 _SHORT = _Short()
 
 
+def named(name: str) -> str:
+    r"""A name as it is, or as it is shown if it is long or cannot be printed.
+
+    >>> named("walk"), named("two\nlines")
+    ('walk', "'two\\nlines'")
+    """
+    return name if name.isprintable() and len(name) <= 60 else shown(name)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name.
 
@@ -81,5 +90,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1) if len(name) <= 1000 else []
     if close:
         return f"; did you mean {close[0]!r}?"
-    some = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+    some = ", ".join(map(named, known[:20])) + (", …" if len(known) > 20 else "")
     return f"; known: {some}" if known else ""

@@ -285,6 +285,8 @@ def _check_figures(record: Record) -> None:
     ):
         _expect(section, record.get(section), dict)
         _expect(f"{section}.{name}", record[section].get(name, record), kind)
+    if not 0 <= record["test"]["exact_match"] <= 1:
+        raise ConfigError("its test.exact_match is no share")
     curve: Any = record.get("curve", {})
     _expect("curve", curve, dict)
     for name in CURVE:
@@ -303,7 +305,9 @@ def _check_figures(record: Record) -> None:
 
 
 def _expect(name: str, value: Any, kind: Any) -> None:
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+    wrong = isinstance(value, bool) and kind is not bool
+    huge = isinstance(value, int) and abs(value) >= 2**63
+    if not isinstance(value, kind) or wrong or huge:
         raise ConfigError(f"its {name} is {'missing' if value is None else shown(value)}")
 
 

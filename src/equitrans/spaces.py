@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from equitrans.errors import ConfigError, shown
+from equitrans.errors import ConfigError, named, shown
 from equitrans.texts import read_toml
 
 Choice = bool | int | float | str
@@ -49,7 +49,7 @@ class Space:
         """
         if not table:
             raise ConfigError(f"{origin} is empty; it needs a setting and its choices")
-        return cls({name: _values(f"{origin}: {name}", table[name]) for name in sorted(table)})
+        return cls({n: _values(f"{origin}: {named(n)}", table[n]) for n in sorted(table)})
 
     @classmethod
     def read(cls, path: Path | str) -> "Space":

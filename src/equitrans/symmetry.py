@@ -36,16 +36,17 @@ the i-th of each side must belong together
     target: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        this = f"class {shown(self.name)}"
         if len(self.source) != len(self.target):
             raise SymmetryError(
-                f"class {self.name!r}: {len(self.source)} source words but {len(self.target)} "
+                f"{this}: {len(self.source)} source words but {len(self.target)} "
                 "target words; the i-th of each side must belong together"
             )
         if not self.source:
-            raise SymmetryError(f"class {self.name!r} is empty; it needs at least one word a side")
+            raise SymmetryError(f"{this} is empty; it needs at least one word a side")
         for side, words in (("source", self.source), ("target", self.target)):
             if (word := twice(words)) is not None:
-                raise SymmetryError(f"class {self.name!r}: {side} word {word!r} stands twice")
+                raise SymmetryError(f"{this}: {side} word {shown(word)} stands twice")
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Symmetry:
         home: dict[tuple[str, str], str] = {}
         for c in self.classes:
             if c.name in names:
-                raise SymmetryError(f"two classes are named {c.name!r}")
+                raise SymmetryError(f"two classes are named {shown(c.name)}")
             names.add(c.name)
             for side, vocabulary in (("source", self.source), ("target", self.target)):
                 words: tuple[str, ...] = getattr(c, side)
@@ -78,8 +79,8 @@ class Symmetry:
                 for word in words:
                     if (first := home.setdefault((side, word), c.name)) != c.name:
                         raise SymmetryError(
-                            f"{side} word {word!r} is in two classes, {first!r} and {c.name!r}; "
-                            "a word may be in one"
+                            f"{side} word {shown(word)} is in two classes, {shown(first)} and "
+                            f"{shown(c.name)}; a word may be in one"
                         )
 
     @classmethod
