@@ -68,20 +68,20 @@ def run(name: str, executions: int, seed: int) -> dict[str, object]:
                 *(f"-runs={executions}", f"-seed={seed}", "-max_len=1024", "-timeout=20"),
                 *("-rss_limit_mb=4096", f"-artifact_prefix={place}/finding-", str(corpus)),
             ],
-            stderr=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             stdout=subprocess.PIPE,
             text=True,
             errors="replace",
         )
         seconds = time.monotonic() - started
-        counted = [int(n) for n in re.findall(r"^#(\d+)", done.stderr, re.MULTILINE)]
-        finished = re.search(r"Done (\d+) runs", done.stderr)
+        counted = [int(n) for n in re.findall(r"^#(\d+)", done.stdout, re.MULTILINE)]
+        finished = re.search(r"Done (\d+) runs", done.stdout)
         findings = [
-            {"bytes": base64.b64encode(path.read_bytes()).decode(), "said": done.stderr[-2000:]}
+            {"bytes": base64.b64encode(path.read_bytes()).decode(), "said": done.stdout[-2000:]}
             for path in sorted(Path(place).glob("finding-*"))
         ]
         if done.returncode and not findings:
-            findings = [{"bytes": "", "said": done.stderr[-2000:]}]
+            findings = [{"bytes": "", "said": done.stdout[-2000:]}]
         return {
             "executions": int(finished[1]) if finished else max(counted, default=0),
             "seconds": round(seconds, 1),
@@ -128,7 +128,9 @@ def main() -> int:
     }
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(f"{result['executions']} executions, {result['seconds']} s, {found} findings: {asked.out}")
+    print(
+        f"{result['executions']} executions, {result['seconds']} s, {found} findings: {asked.out}"
+    )
     return 1 if found else 0
 
 

@@ -310,15 +310,20 @@ SEEDS: dict[str, list[bytes]] = {
     "classes": [
         b'[[class]]\nname = "v"\nsource = ["a", "b"]\ntarget = ["A", "B"]\n',
         b"class = [{source = ['''a'''], target = [\"\"\"A\"\"\"]}] # \\",
-        b"x = 0xffffffffffffffffffffffffff\ny = [1979-05-27T07:32:00Z, {a.b = 1e9}]\n",
+        b"class = 0x" + b"f" * 400,
+        b"[[class]]\nname = [1979-05-27T07:32:00Z, {a.b = 1e9}]\n[x.y]\n",
     ],
     "space": [
         b'[space]\n"model.k" = [4, 6, true, "x"]\n"c" = {low = 1e-4, high = 1, log = true}\n',
-        b"[space]\nk = {low = 0xff, high = inf}\n",
+        b"[space]\nk = {low = 0x" + b"f" * 400 + b", high = inf}\n",
+        b"[space]\n'k\\n' = [0x" + b"f" * 400 + b"]\n",
+        b"[space]\nk = " + b"[" * 400,
     ],
     "settings": [
         b"model:\n  hidden: 11\ntraining: {epochs: 1}\nsplit: length\n",
         b"a: &x [*x]\nb: 2001-13-45\n? [c]\n: !!binary x\n",
+        b"a: 0x" + b"f" * 400 + b"\nb: !!timestamp 2001-13-45\n",
+        b"a: " + b"[" * 400,
     ],
 }
 """Files to begin with."""

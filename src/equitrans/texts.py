@@ -17,6 +17,10 @@ that no script needs, and halves of characters. Joiners stay, since they spell w
 
 NAMES = 30_000
 """So many names, dots in names and tables a TOML file may have, since each costs a kilobyte."""
+DOTS = 200
+"""So many of the dots may stand on one line, since their cost grows with their square."""
+DIGITS = 2000
+"""So long a name or number may be."""
 
 # strings and comments; what is left of a file without them is names, numbers and punctuation
 _QUOTED = re.compile(
@@ -77,16 +81,26 @@ def read_json(path: Path, error: type[EquitransError] = DataError) -> Any:
 def read_toml(path: Path, error: type[EquitransError] = DataError) -> dict[str, Any]:
     """What a TOML file says."""
     text = read_text(path, error)
-    bare = _QUOTED.sub("", text)
-    names = bare.count("=") + bare.count(".") + len(re.findall(r"^[ \t]*\[", bare, re.MULTILINE))
-    if names > NAMES:
-        raise error(f"{path}: {names} names and tables; there may be at most {NAMES}")
+    if (odd := _oddity(_QUOTED.sub("", text))) is not None:
+        raise error(f"{path}: {odd}")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as wrong:
         raise error(f"{path} is not a TOML file: {wrong}") from None
     except (ValueError, RecursionError) as wrong:
         raise error(f"{path} is not a TOML file: {_reason(wrong)}") from None
+
+
+def _oddity(bare: str) -> str | None:
+    """What would cost the parser far more than its length, in a text without its strings."""
+    names = bare.count("=") + bare.count(".") + len(re.findall(r"^[ \t]*\[", bare, re.MULTILINE))
+    if names > NAMES:
+        return f"{names} names and tables; there may be at most {NAMES}"
+    if any(line.count(".") > DOTS for line in bare.split("\n")):
+        return f"a line with more than {DOTS} dots outside of strings"
+    if re.search(r"[\w.+-]{%d}" % DIGITS, bare):
+        return f"a name or number of more than {DIGITS} characters"
+    return None
 
 
 def _reason(wrong: Exception) -> str:
