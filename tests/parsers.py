@@ -7,6 +7,8 @@ of hypothesis, ``fuzz/run.py`` those of a coverage-guided fuzzer.
 
 import copy
 import json
+import tempfile
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -327,3 +329,52 @@ SEEDS: dict[str, list[bytes]] = {
     ],
 }
 """Files to begin with."""
+
+NUMBERS = b'","'.join(b"%d" % i for i in range(20_000))
+HEAVY: dict[str, tuple[bytes, str, int, str]] = {
+    "a word of 10 MB": (b"a" * 10**7 + b"\tA\n", "pairs", 8, ""),
+    "a line of 10 MB": (b"ab " * (10**7 // 3) + b"\tA\n", "pairs", 64, ""),
+    "a million columns": (b"a\t" * 10**6, "pairs", 8, "got 1000001 columns"),
+    "short lines": (b"a\tb\n" * 30_000, "pairs", 64, ""),
+    "no lines": (b"\n" * 10**5, "pairs", 2, "no pairs"),
+    "words in TOML": (
+        b'[[class]]\nsource = ["' + NUMBERS + b'"]\ntarget = ["' + NUMBERS + b'"]', "toml", 64, ""
+    ),
+    "tables in TOML": (b"class = [" + b"{}," * 50_000 + b"]", "toml", 64, "must be a list"),
+    "a string in TOML": (b'x = """' + b'a"\\\\' * 50_000 + b'"""', "toml", 8, "is not known here"),
+    "dots in TOML": (b"a." * 10**6 + b"a = 1", "toml", 8, "1000001 names and tables"),
+    "dots on a line in TOML": (b"a." * 201 + b"a = 1" + b" " * 10**6, "toml", 8, "dots outside of"),
+    "digits in TOML": (b"x = " + b"1" * 10**6, "toml", 8, "a name or number of more than"),
+    "names in TOML": (b"".join(b"k%d=[]\n" % i for i in range(30_000)), "toml", 200, "not known"),
+    "objects in JSON": (b"[" + b"{}," * 10**5 + b"0]", "json", 64, ""),
+    "depth in JSON": (b"[" * 10**6, "json", 8, "nested too deeply"),
+}  # fmt: skip
+"""Files, their format, the most bytes of memory for each of their bytes, and what is said."""
+
+
+def peaks() -> dict[str, tuple[int, int, str]]:
+    """The size of each heavy file, the most memory that parsing it takes, and what is said."""
+    from equitrans.pairs import read_pairs
+    from equitrans.symmetry import read_classes
+    from equitrans.texts import read_json
+
+    parse: dict[str, Callable[[Path], object]]
+    parse = {"pairs": read_pairs, "toml": read_classes, "json": read_json}
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        for name, (data, kind, *_) in HEAVY.items():
+            _put(path, data)
+            message = ""
+            tracemalloc.start()
+            try:
+                parse[kind](path)
+            except EquitransError as error:
+                message = str(error)
+            found[name] = (len(data), tracemalloc.get_traced_memory()[1], message)
+            tracemalloc.stop()
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(peaks()))

@@ -10,7 +10,7 @@ from equitrans.data import DataConfig
 from equitrans.errors import ConfigError, nearest, shown
 from equitrans.models.catalog import ModelConfig, find_model, name_of
 from equitrans.models.transducer import TransducerConfig
-from equitrans.settings import check_seed, check_settings, from_dict
+from equitrans.settings import check_seed, from_dict
 from equitrans.training import TrainingConfig
 
 Settings = dict[str, Any]
@@ -32,7 +32,6 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
-        check_settings("run", self)
         if self.orbits_every < 1:
             raise ConfigError(f"orbits_every is {shown(self.orbits_every)}; it must be 1 or more")
 
@@ -56,12 +55,12 @@ def run_config(settings: Settings) -> RunConfig:
         else:
             raise ConfigError(f"{shown(name)} is not a setting{nearest(name, names)}")
     kind = parts["run"].pop("kind", "transducer")
-    return RunConfig(
-        data=from_dict(DataConfig, parts["data"]),
-        model=from_dict(find_model(kind), parts["model"]),
-        training=from_dict(TrainingConfig, parts["training"]),
-        **parts["run"],
-    )
+    parts["run"] |= {
+        "data": from_dict(DataConfig, parts["data"], section="data"),
+        "model": from_dict(find_model(kind), parts["model"], section="model"),
+        "training": from_dict(TrainingConfig, parts["training"], section="training"),
+    }
+    return from_dict(RunConfig, parts["run"], section="run")
 
 
 @cache

@@ -12,8 +12,10 @@ LARGEST = sys.float_info.max
 """Whole numbers beyond it are none of the real ones, and neither is infinity."""
 
 
-def from_dict(cls: type[T], content: dict[str, Any]) -> T:
-    """A settings dataclass from a dictionary; an unknown name is answered with the nearest one."""
+def from_dict(cls: type[T], content: dict[str, Any], *, section: str | None = None) -> T:
+    """A settings dataclass from a dictionary that may hold anything; an unknown name is answered
+    with the nearest one.
+    """
     if not isinstance(content, dict):
         raise ConfigError(f"{shown(content)} are no settings")
     hints = get_type_hints(cls)
@@ -22,7 +24,12 @@ def from_dict(cls: type[T], content: dict[str, Any]) -> T:
         if name not in names:
             raise ConfigError(f"{shown(name)} is not a setting{nearest(name, names)}")
     # 1 and 1.0 are one setting, and have one name wherever they are written down
-    return cls(**{k: _as_real(value, names[k]) for k, value in content.items()})
+    values = {name: _as_real(value, names[name]) for name, value in content.items()}
+    for name, value in values.items():
+        if not _fits(value, names[name]):
+            where = name if section is None else f"{section}.{name}"
+            raise ConfigError(f"{where} is {shown(value)}{_expected(value, names[name])}")
+    return cls(**values)
 
 
 def _as_real(value: Any, hint: Any) -> Any:

@@ -22,6 +22,7 @@ DOTS = 200
 DIGITS = 2000
 """So long a name or number may be."""
 
+_LONG = re.compile(rf"[\w.+-]{{{DIGITS + 1}}}")
 # strings and comments; what is left of a file without them is names, numbers and punctuation
 _QUOTED = re.compile(
     r'"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+"""'
@@ -98,7 +99,7 @@ def _oddity(bare: str) -> str | None:
         return f"{names} names and tables; there may be at most {NAMES}"
     if any(line.count(".") > DOTS for line in bare.split("\n")):
         return f"a line with more than {DOTS} dots outside of strings"
-    if re.search(r"[\w.+-]{%d}" % DIGITS, bare):
+    if _LONG.search(bare):
         return f"a name or number of more than {DIGITS} characters"
     return None
 

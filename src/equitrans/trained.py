@@ -230,7 +230,9 @@ class Trained:
         words = read_json(directory / "vocabulary.json")
         try:
             # the first runs had one model, and did not name it
-            model = from_dict(find_model(config.get("kind", "transducer")), config["model"])
+            model = from_dict(
+                find_model(config.get("kind", "transducer")), config["model"], section="model"
+            )
             symmetry = Symmetry.from_json(words, model.group)
             length = config["max_length"]
             if type(length) is not int or not 1 <= length < 2**31:
