@@ -3,8 +3,8 @@
     python fuzz/run.py --executions 10000000 --out records/reliability/fuzz-parsers.json
     python fuzz/run.py --only classes --executions 100000 --out classes.json
 
-Each target runs in a process of its own, on one core. A target ends at its first finding, whose
-bytes are kept in the result, so that a test can be made of them.
+Each target runs in a process of its own, on one core. It ends early on SIGUSR1, and at its first
+finding, whose bytes are kept in the result, so that a test can be made of them.
 """
 
 import argparse
@@ -112,12 +112,17 @@ def main() -> int:
         print(name, {k: v for k, v in targets[name].items() if k != "findings"}, flush=True)
         for finding in targets[name]["findings"]:
             print(finding["said"], flush=True)
-    found = sum(len(target["findings"]) for target in targets.values())
+        write(asked.out, targets, asked.seed)  # what is interrupted has counted so far
+    return 1 if any(target["findings"] for target in targets.values()) else 0
+
+
+def write(path: Path, targets: dict[str, dict[str, object]], seed: int) -> None:
+    """The sums, and every target."""
     result = {
         "executions": sum(target["executions"] for target in targets.values()),
         "seconds": round(sum(target["seconds"] for target in targets.values()), 1),
-        "findings": found,
-        "seed": asked.seed,
+        "findings": sum(len(target["findings"]) for target in targets.values()),
+        "seed": seed,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": {
             "equitrans": version("equitrans"),
@@ -126,12 +131,8 @@ def main() -> int:
         },
         "targets": targets,
     }
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(
-        f"{result['executions']} executions, {result['seconds']} s, {found} findings: {asked.out}"
-    )
-    return 1 if found else 0
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
