@@ -42,8 +42,7 @@ def run(*command: object, cwd: Path = ROOT, **environment: str) -> str:
         [str(part) for part in command],
         cwd=cwd,
         env=clean | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
     )
     if done.returncode:
