@@ -11,6 +11,7 @@ PACKAGE = Path(equitrans.__file__).parent
 
 FLOORS = [
     {"errors", "files"},
+    {"texts"},
     {"vocabulary", "groups", "pairs", "settings", "workers", "spaces"},
     {"symmetry", "lexicon", "executors", "search"},
     {"scan", "grouping", "grammar"},
@@ -29,7 +30,7 @@ FLOORS = [
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-SYMBOLIC = set().union(*FLOORS[:6])
+SYMBOLIC = set().union(*FLOORS[:7])
 
 
 def imports(path: Path) -> set[str]:

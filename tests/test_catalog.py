@@ -215,7 +215,7 @@ def test_extend_is_for_transducers(run, folder, tmp_path, name):
         (["--model", "gordon", "--model.output_bias", "fre"], "expected 'free' or 'tied' or"),
         (["--model", "russin", "--model.syntax", "3"], "it must be even and 2 or more"),
         (["--config", "WRITTEN:kind: gorden"], "unknown model 'gorden'; did you mean 'gordon'?"),
-        (["--config", "WRITTEN:kind: [gordon]"], "unknown model ['gordon']"),
+        (["--config", "WRITTEN:kind: [gordon]"], "'kind' is ['gordon']; expected a value"),
         (["--config", "WRITTEN:model: gordon"], "write kind: gordon, and its settings under model"),
     ],
 )

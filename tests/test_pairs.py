@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from equitrans.errors import DataError
 from equitrans.files import write_atomically
 from equitrans.pairs import Pair, format_scan, format_tsv, hold_out, read_pairs
+from equitrans.texts import one_spelling
 
 words = st.text(
     st.characters(categories=("L", "N", "P"), exclude_characters="\x85\u2028"),
     min_size=1,
     max_size=4,
-)
+).map(one_spelling)
 sentences = st.lists(words, min_size=1, max_size=4).map(tuple)
 pair_lists = st.lists(st.builds(Pair, sentences, sentences), min_size=1, max_size=5)
 

@@ -220,7 +220,7 @@ def test_a_space_is_read_from_toml(tmp_path):
     [
         ("", r"has no table \[space\]"),
         ("[space]", "is empty"),
-        ("[space", "is not TOML"),
+        ("[space", "is not a TOML file"),
         ('[space]\n"k" = []', "k is .*; it must be a list of choices or a range"),
         ('[space]\n"k" = [[1]]', "neither a number nor a string"),
         ('[space]\n"k" = [1, 1]', "each choice must be there once"),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from equitrans.errors import DataError, SymmetryError, VocabularyError
 from equitrans.symmetry import LexicalClass, Renaming, Symmetry, format_classes, read_classes
+from equitrans.texts import UNSEEN, one_spelling
 from equitrans.vocabulary import EOS
 from worlds import SOURCE, SYMMETRIES, TARGET, TURNS, VERBS, elements, moved, random_pairs, symmetry
 
@@ -92,7 +93,11 @@ def test_a_class_must_be_whole():
         Symmetry(SOURCE, TARGET, (LexicalClass("c", ("hop",), ("JUMP",)),))
 
 
-names = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=5)
+names = (
+    st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=5)
+    .map(one_spelling)
+    .filter(lambda text: not UNSEEN.search(text))
+)
 
 
 @given(

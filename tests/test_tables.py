@@ -273,7 +273,8 @@ def test_curves_are_drawn_of_runs_and_of_records(run, tmp_path):
     failed = tiny_job(1)
     records.add(failed, broken(failed))
     rules = record_of(tiny_job(2), 1.0, loss=None)  # as the recursive aligner's
-    rules["curve"] = {"number": [1], "updates": [1], "train_loss": [0.0], "valid_loss": [None]}
+    rules["curve"] = {"number": [1], "updates": [1], "train_loss": [0.0]}
+    rules["curve"] |= {"valid_loss": [None], "valid_accuracy": [None]}
     records.add(tiny_job(2), rules)
     folder, out = tmp_path / "records", tmp_path / "curves.png"
     curves = ("plot", "curves", started.path, folder / job.name, folder / tiny_job(2).name)
@@ -303,7 +304,7 @@ def test_curves_are_drawn_of_runs_and_of_records(run, tmp_path):
 def test_the_records_of_the_project_are_whole():
     """Those that are kept beside the code: each is found by the job that it is of."""
     folder = Path(__file__).parent.parent / "records"
-    paths = sorted(folder.rglob("*.json"))
+    paths = [p for p in sorted(folder.rglob("*.json")) if p.parent.name != "reliability"]
     assert len(paths) > 100
     for path in paths:
         record = json.loads(path.read_text(encoding="utf-8"))

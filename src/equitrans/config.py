@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from equitrans.data import DataConfig
-from equitrans.errors import ConfigError, nearest
+from equitrans.errors import ConfigError, nearest, shown
 from equitrans.models.catalog import ModelConfig, find_model, name_of
 from equitrans.models.transducer import TransducerConfig
 from equitrans.settings import check_seed, from_dict
@@ -33,7 +33,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         check_seed(self.seed)
         if self.orbits_every < 1:
-            raise ConfigError(f"orbits_every is {self.orbits_every}; it must be 1 or more")
+            raise ConfigError(f"orbits_every is {shown(self.orbits_every)}; it must be 1 or more")
 
 
 def run_config(settings: Settings) -> RunConfig:
@@ -53,14 +53,14 @@ def run_config(settings: Settings) -> RunConfig:
                 value
             )
         else:
-            raise ConfigError(f"{name} is not a setting{nearest(name, names)}")
+            raise ConfigError(f"{shown(name)} is not a setting{nearest(name, names)}")
     kind = parts["run"].pop("kind", "transducer")
-    return RunConfig(
-        data=from_dict(DataConfig, parts["data"]),
-        model=from_dict(find_model(kind), parts["model"]),
-        training=from_dict(TrainingConfig, parts["training"]),
-        **parts["run"],
-    )
+    parts["run"] |= {
+        "data": from_dict(DataConfig, parts["data"], section="data"),
+        "model": from_dict(find_model(kind), parts["model"], section="model"),
+        "training": from_dict(TrainingConfig, parts["training"], section="training"),
+    }
+    return from_dict(RunConfig, parts["run"], section="run")
 
 
 @cache

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from equitrans.discovery import discover
-from equitrans.errors import ConfigError, DataError, nearest
+from equitrans.errors import ConfigError, DataError, nearest, shown
 from equitrans.pairs import HoldOut, Pair, hold_out, read_pairs
 from equitrans.scan import CLASSES, load_split
 from equitrans.settings import check_settings
@@ -43,7 +43,7 @@ class DataConfig:
         if (self.split is None) == (self.file is None):
             raise ConfigError("give either --split NAME or --data FILE")
         if not 0 <= self.validation < 1:
-            raise ConfigError(f"data.validation is {self.validation}; it must lie in [0, 1)")
+            raise ConfigError(f"data.validation is {shown(self.validation)}; it must lie in [0, 1)")
 
 
 @dataclass(frozen=True)

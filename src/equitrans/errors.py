@@ -10,6 +10,7 @@ EquitransError
 """
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 
 
@@ -41,6 +42,41 @@ class DivergenceError(RunError):
     """A loss is no number, and no more training will mend it."""
 
 
+class _Short(reprlib.Repr):
+    """Values cut where they are long, at a cost that does not grow with them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = 100
+        self.maxdict = self.maxlist = self.maxtuple = 8
+        self.maxlevel = 3
+
+    def repr_int(self, x: int, level: int) -> str:
+        # Python refuses to write very long numbers down
+        return super().repr_int(x, level) if x.bit_length() < 400 else "a very long number"
+
+
+def shown(value: object) -> str:
+    """A value as it is shown in a message.
+
+    >>> shown("walk"), len(shown("walk" * 10**6)), shown(10**5000)
+    ("'walk'", 100, 'a very long number')
+    """
+    return _SHORT.repr(value)
+
+
+_SHORT = _Short()
+
+
+def named(name: str) -> str:
+    r"""A name as it is, or as it is shown if it is long or cannot be printed.
+
+    >>> named("walk"), named("two\nlines")
+    ('walk', "'two\\nlines'")
+    """
+    return name if name.isprintable() and len(name) <= 60 else shown(name)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name.
 
@@ -50,8 +86,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     "unknown split 'q'; known: length, simple"
     """
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1)
+    # comparing takes the product of two lengths, and nobody misspells a name that long
+    close = difflib.get_close_matches(name, known, n=1) if len(name) <= 1000 else []
     if close:
         return f"; did you mean {close[0]!r}?"
-    shown = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
-    return f"; known: {shown}" if known else ""
+    some = ", ".join(map(named, known[:20])) + (", …" if len(known) > 20 else "")
+    return f"; known: {some}" if known else ""

@@ -1,7 +1,8 @@
 """Pairs of sentences: reading, writing, holding out. Knows nothing of classes or of models.
 
 Two formats are recognised by their first line: a TSV of ``source<TAB>target``, and SCAN's
-``IN: … OUT: …``. Words are separated by spaces, or are the characters themselves.
+``IN: … OUT: …``. Words are separated by white space, or are the characters themselves. Text is
+taken in Unicode's composed form; words that are given as such stay as they are.
 """
 
 import random
@@ -12,7 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from equitrans.errors import DataError
+from equitrans.errors import DataError, shown
+from equitrans.texts import check_seen, one_spelling
 
 HoldOut = Literal["random", "longest"]
 
@@ -40,6 +42,7 @@ def split_words(text: str, *, characters: bool = False) -> tuple[str, ...]:
     >>> split_words("jump  twice"), split_words("ab", characters=True)
     (('jump', 'twice'), ('a', 'b'))
     """
+    text = one_spelling(text)
     return tuple(text) if characters else tuple(text.split())
 
 
@@ -58,7 +61,7 @@ def as_pairs(pairs: Iterable[tuple[str | Sequence[str], str | Sequence[str]]]) -
     for number, pair in enumerate(pairs, start=1):
         sides = [split_words(s) if isinstance(s, str) else tuple(s) for s in pair]
         if len(sides) != 2 or not sides[0]:
-            raise DataError(f"pair {number} is {pair!r}; expected a source and a target")
+            raise DataError(f"pair {number} is {shown(pair)}; expected a source and a target")
         made.append(Pair(sides[0], sides[1]))
     if not made:
         raise DataError("there are no pairs to learn from")
@@ -70,6 +73,7 @@ def read_pairs(path: Path | str, *, characters: bool = False) -> tuple[Pair, ...
     path = Path(path)
     parse: Callable[[str], tuple[str, str]] | None = None
     pairs = []
+    known: dict[str, str] = {}
     for number, line in numbered_lines(path):
         if not line.strip():
             continue
@@ -77,9 +81,11 @@ def read_pairs(path: Path | str, *, characters: bool = False) -> tuple[Pair, ...
         try:
             source, target = (split_words(side, characters=characters) for side in parse(line))
             if not source:
-                raise DataError(f"the source is empty in {line!r}; it needs at least one word")
+                raise DataError(f"the source is empty in {shown(line)}; it needs at least one word")
         except DataError as error:
             raise DataError(f"{path}:{number}: {error}") from None
+        # a word is kept once, however often it stands in the file
+        source, target = (tuple(map(known.setdefault, s, s)) for s in (source, target))
         pairs.append(Pair(source, target))
     if not pairs:
         raise DataError(f"{path}: no pairs; expected lines of source<TAB>target or IN: … OUT: …")
@@ -93,27 +99,32 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def decode_lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines of UTF-8; only line feeds end a line, so other breaks stay in the text."""
+    """Numbered lines of UTF-8 without what cannot be seen; only line feeds end a line, so other
+    breaks stay in the text.
+    """
     for number, raw in enumerate(lines, start=1):
         try:
             text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            check_seen(text)
         except UnicodeDecodeError as error:
             raise DataError(f"{where}{number}: not UTF-8: {error.reason}") from None
+        except DataError as error:
+            raise DataError(f"{where}{number}: {error}") from None
         yield number, text.rstrip("\r\n")
 
 
 def _parse_scan(line: str) -> tuple[str, str]:
     source, found, target = line.removeprefix("IN:").partition(" OUT:")
     if not line.startswith("IN:") or not found or " OUT:" in target:
-        raise DataError(f"expected 'IN: … OUT: …', got {line!r}")
+        raise DataError(f"expected 'IN: … OUT: …', got {shown(line)}")
     return source, target
 
 
 def _parse_tsv(line: str) -> tuple[str, str]:
-    parts = line.split("\t")
-    if len(parts) != 2:
-        raise DataError(f"expected source<TAB>target, got {len(parts)} columns in {line!r}")
-    return parts[0], parts[1]
+    if (tabs := line.count("\t")) != 1:
+        raise DataError(f"expected source<TAB>target, got {tabs + 1} columns in {shown(line)}")
+    source, _, target = line.partition("\t")
+    return source, target
 
 
 def format_tsv(pairs: Iterable[Pair], *, characters: bool = False) -> str:

@@ -18,7 +18,7 @@ import torch
 
 from equitrans.config import RunConfig, Settings, default_recipe, recipe, run_config
 from equitrans.data import DataConfig, load_data
-from equitrans.errors import ConfigError, DataError, DivergenceError, RunError
+from equitrans.errors import ConfigError, DataError, DivergenceError, RunError, shown
 from equitrans.evaluation import Report
 from equitrans.files import write_atomically
 from equitrans.models.catalog import MODELS, name_of
@@ -31,6 +31,7 @@ Curve = dict[str, list[int | float | None]]
 """Figures of some epochs, by column."""
 
 FORMAT = 1
+CURVE = ("number", "updates", "train_loss", "valid_loss", "valid_accuracy")
 POINTS = 60
 """A learning curve has at most about so many points."""
 
@@ -66,7 +67,7 @@ class Job:
     def of_record(cls, record: Record) -> "Job":
         """The job that a record is of."""
         settings = dict(record["settings"])
-        width, official = settings.pop("width"), settings.pop("official")
+        width, official = settings.pop("width", 3), settings.pop("official", False)
         return cls(run_config(settings | {"seed": record["seed"]}), width, official)
 
     @property
@@ -218,8 +219,7 @@ def learning_curve(epochs: list[Record]) -> Curve:
     chosen = epochs[step - 1 :: step]
     if chosen[-1] is not epochs[-1]:
         chosen.append(epochs[-1])
-    names = ("number", "updates", "train_loss", "valid_loss", "valid_accuracy")
-    return {name: [_short(epoch[name]) for epoch in chosen] for name in names}
+    return {name: [_short(epoch[name]) for epoch in chosen] for name in CURVE}
 
 
 def _short(value: int | float | None) -> int | float | None:
@@ -262,7 +262,53 @@ def read_record(path: Path) -> Record:
             raise ConfigError(f"{path} is no record: it has no {name!r}")
     if not isinstance(record["settings"], dict) or not isinstance(record["test"], dict | None):
         raise ConfigError(f"{path} is damaged: its settings or its figures are of another kind")
+    try:
+        _check_figures(record)
+    except ConfigError as error:
+        raise ConfigError(f"{path} is damaged: {error}") from None
     return record
+
+
+def _check_figures(record: Record) -> None:
+    """Refuse what tables and pictures could not be made from."""
+    settings, number = record["settings"], int | float
+    _expect("seed", record["seed"], int)
+    _expect("settings.width", settings.get("width", 3), int)
+    _expect("settings.official", settings.get("official", False), bool)
+    if record["test"] is None:
+        _expect("failed", record.get("failed", ""), str)
+        return
+    for section, name, kind in (
+        ("test", "exact_match", number),
+        ("valid", "loss", number | None),
+        ("seconds", "training", number),
+    ):
+        _expect(section, record.get(section), dict)
+        _expect(f"{section}.{name}", record[section].get(name, record), kind)
+    if not 0 <= record["test"]["exact_match"] <= 1:
+        raise ConfigError("its test.exact_match is no share")
+    curve: Any = record.get("curve", {})
+    _expect("curve", curve, dict)
+    for name in CURVE:
+        _expect(f"curve.{name}", curve.get(name), list)
+        for value in curve[name]:
+            _expect(f"curve.{name}", value, number | None)
+    if len({len(curve[name]) for name in CURVE}) > 1:
+        raise ConfigError("the columns of its curve are of unequal length")
+    _expect("orbits", record.get("orbits", []), list)
+    for each in record.get("orbits", []):
+        _expect("orbits", each, dict)
+        _expect("orbits.epoch", each.get("epoch"), int)
+        _expect("orbits.observed", each.get("observed"), list)
+        for size in each["observed"]:
+            _expect("orbits.observed", size, int)
+
+
+def _expect(name: str, value: Any, kind: Any) -> None:
+    wrong = isinstance(value, bool) and kind is not bool
+    huge = isinstance(value, int) and abs(value) >= 2**63
+    if not isinstance(value, kind) or wrong or huge:
+        raise ConfigError(f"its {name} is {'missing' if value is None else shown(value)}")
 
 
 def _dump(record: Mapping[str, Any]) -> str:

@@ -2,15 +2,17 @@
 
 import math
 import random
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from equitrans.errors import ConfigError
+from equitrans.errors import ConfigError, named, shown
+from equitrans.texts import read_toml
 
 Choice = bool | int | float | str
+LARGEST = 1e300
+"""Ranges end before numbers do, so that they have a length."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,15 @@ class Space:
         """
         if not table:
             raise ConfigError(f"{origin} is empty; it needs a setting and its choices")
-        return cls({name: _values(f"{origin}: {name}", table[name]) for name in sorted(table)})
+        return cls({n: _values(f"{origin}: {named(n)}", table[n]) for n in sorted(table)})
 
     @classmethod
     def read(cls, path: Path | str) -> "Space":
         """From the table ``[space]`` of a TOML file."""
         try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            content = read_toml(Path(path), ConfigError)
         except OSError as error:
             raise ConfigError(f"{path}: {error.strerror}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} is not TOML: {error}") from None
         if not isinstance(content.get("space"), dict):
             raise ConfigError(f"{path} has no table [space]")
         return cls.of(content["space"], origin=str(path))
@@ -82,12 +82,12 @@ def _values(where: str, found: Any) -> tuple[Choice, ...] | Range:
     if isinstance(found, dict):
         return _range(where, found)
     if not isinstance(found, list) or not found:
-        raise ConfigError(f"{where} is {found!r}; it must be a list of choices or a range")
+        raise ConfigError(f"{where} is {shown(found)}; it must be a list of choices or a range")
     for choice in found:
         if not isinstance(choice, Choice):
-            raise ConfigError(f"{where}: {choice!r} is neither a number nor a string")
+            raise ConfigError(f"{where}: {shown(choice)} is neither a number nor a string")
     if len(set(found)) < len(found):
-        raise ConfigError(f"{where} is {found}; each choice must be there once")
+        raise ConfigError(f"{where} is {shown(found)}; each choice must be there once")
     return tuple(found)
 
 
@@ -95,12 +95,12 @@ def _range(where: str, found: dict[str, Any]) -> Range:
     ends, log = [found.get("low"), found.get("high")], found.get("log", False)
     if found.keys() - {"low", "high", "log"} or not isinstance(log, bool):
         raise ConfigError(
-            f"{where} is {found}; a range is {{low = 1e-4, high = 1e-2, log = true}}, and the name"
-            ' of a setting is quoted: "model.k" = [4, 6]'
+            f"{where} is {shown(found)}; a range is {{low = 1e-4, high = 1e-2, log = true}}, and"
+            ' the name of a setting is quoted: "model.k" = [4, 6]'
         )
     for end in ends:
-        if isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end):
-            raise ConfigError(f"{where} is {found}; low and high must be numbers")
+        if isinstance(end, bool) or not isinstance(end, int | float) or not abs(end) <= LARGEST:
+            raise ConfigError(f"{where} is {shown(found)}; low and high must be numbers")
     low, high = (float(end) for end in ends if end is not None)
     if not low < high:
         raise ConfigError(f"{where} goes from {low} to {high}; low must be below high")

@@ -5,17 +5,17 @@ factor per class; the same element moves both sides, and words of no class are f
 """
 
 import json
-import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import mul
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from equitrans.errors import DataError, SymmetryError, nearest
+from equitrans.errors import DataError, SymmetryError, nearest, shown
 from equitrans.groups import Action, Group
-from equitrans.vocabulary import Vocabulary
+from equitrans.texts import check_seen, one_spelling, read_toml
+from equitrans.vocabulary import Vocabulary, twice
 
 GroupKind = Literal["cyclic", "symmetric"]
 Sentence = tuple[int, ...]
@@ -36,17 +36,17 @@ the i-th of each side must belong together
     target: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        this = f"class {shown(self.name)}"
         if len(self.source) != len(self.target):
             raise SymmetryError(
-                f"class {self.name!r}: {len(self.source)} source words but {len(self.target)} "
+                f"{this}: {len(self.source)} source words but {len(self.target)} "
                 "target words; the i-th of each side must belong together"
             )
         if not self.source:
-            raise SymmetryError(f"class {self.name!r} is empty; it needs at least one word a side")
+            raise SymmetryError(f"{this} is empty; it needs at least one word a side")
         for side, words in (("source", self.source), ("target", self.target)):
-            for word in words:
-                if words.count(word) > 1:
-                    raise SymmetryError(f"class {self.name!r}: {side} word {word!r} stands twice")
+            if (word := twice(words)) is not None:
+                raise SymmetryError(f"{this}: {side} word {shown(word)} stands twice")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Symmetry:
         home: dict[tuple[str, str], str] = {}
         for c in self.classes:
             if c.name in names:
-                raise SymmetryError(f"two classes are named {c.name!r}")
+                raise SymmetryError(f"two classes are named {shown(c.name)}")
             names.add(c.name)
             for side, vocabulary in (("source", self.source), ("target", self.target)):
                 words: tuple[str, ...] = getattr(c, side)
@@ -79,8 +79,8 @@ class Symmetry:
                 for word in words:
                     if (first := home.setdefault((side, word), c.name)) != c.name:
                         raise SymmetryError(
-                            f"{side} word {word!r} is in two classes, {first!r} and {c.name!r}; "
-                            "a word may be in one"
+                            f"{side} word {shown(word)} is in two classes, {shown(first)} and "
+                            f"{shown(c.name)}; a word may be in one"
                         )
 
     @classmethod
@@ -95,6 +95,19 @@ class Symmetry:
         source = Vocabulary.of([*(c.source for c in classes), *(x for x, _ in pairs)])
         target = Vocabulary.of([*(c.target for c in classes), *(y for _, y in pairs)])
         return cls(source, target, classes, kind)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any], kind: GroupKind) -> "Symmetry":
+        """From the vocabularies and classes of a file, which may hold anything."""
+        source, target = (Vocabulary(_words(content, side)) for side in ("source", "target"))
+        if not isinstance(tables := content.get("classes"), list):
+            raise DataError("its classes are no list")
+        classes = []
+        for number, table in enumerate(tables, start=1):
+            if not isinstance(table, dict) or not isinstance(name := table.get("name"), str):
+                raise DataError(f"class {number} is {shown(table)}; it must have a name")
+            classes.append(LexicalClass(name, _words(table, "source"), _words(table, "target")))
+        return cls(source, target, tuple(classes), kind)
 
     @cached_property
     def factors(self) -> tuple[Group, ...]:
@@ -220,6 +233,18 @@ class Renaming:
         return (place + names.get(0, 0)) % n
 
 
+def _words(table: dict[str, Any], side: str) -> tuple[str, ...]:
+    """The words of one side, as a file gives them."""
+    words = table.get(side)
+    if not isinstance(words, list) or not all(isinstance(w, str) and w for w in words):
+        raise DataError(f"its {side} words are {shown(words)}; they must be a list of words")
+    try:
+        check_seen("".join(words))
+    except DataError as error:
+        raise DataError(f"its {side} words: {error}") from None
+    return tuple(words)
+
+
 def _classes(size: int, classes: list[tuple[int, ...]]) -> tuple[int, ...]:
     """Numbers for classes, in order of their first words, so that special symbols keep theirs."""
     first = {word: words[0] for words in classes for word in words}
@@ -232,13 +257,12 @@ def _classes(size: int, classes: list[tuple[int, ...]]) -> tuple[int, ...]:
 def read_classes(path: Path | str) -> tuple[LexicalClass, ...]:
     """Classes from a TOML file of ``[[class]]`` tables with ``name``, ``source`` and ``target``."""
     path = Path(path)
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not a TOML file: {error}") from None
+    content = read_toml(path)
     for key in content:
         if key != "class":
-            raise DataError(f"{path}: {key!r} is not known here; classes stand in [[class]] tables")
+            raise DataError(
+                f"{path}: {shown(key)} is not known here; classes stand in [[class]] tables"
+            )
     tables = content.get("class", [])
     if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
         raise DataError(f"{path}: classes stand in [[class]] tables, in double brackets")
@@ -256,18 +280,25 @@ def _read_class(path: Path, number: int, table: dict[str, object]) -> LexicalCla
     fields = ("name", "source", "target")
     for key in table:
         if key not in fields:
-            raise DataError(f"{path}: class {number}: unknown key {key!r}{nearest(key, fields)}")
+            raise DataError(
+                f"{path}: class {number}: unknown key {shown(key)}{nearest(key, fields)}"
+            )
     name = table.get("name", f"class{number}")
     if not isinstance(name, str):
-        raise DataError(f"{path}: class {number}: name is {name!r}; it must be a string")
+        raise DataError(f"{path}: class {number}: name is {shown(name)}; it must be a string")
     sides: list[tuple[str, ...]] = []
     for side in ("source", "target"):
         words = table.get(side)
         if not isinstance(words, list) or not all(isinstance(w, str) and w for w in words):
             raise DataError(
-                f"{path}: class {name!r}: {side} must be a list of words in double quotes"
+                f"{path}: class {shown(name)}: {side} must be a list of words in double quotes"
             )
-        sides.append(tuple(words))
+        sides.append(tuple(map(one_spelling, words)))
+    for text in (name, *sides[0], *sides[1]):
+        try:
+            check_seen(text)
+        except DataError as error:
+            raise DataError(f"{path}: class {shown(name)}: {shown(text)}: {error}") from None
     try:
         return LexicalClass(name, sides[0], sides[1])
     except SymmetryError as error:

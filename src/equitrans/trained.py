@@ -12,10 +12,10 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
-from equitrans import evaluation
+from equitrans import evaluation, texts
 from equitrans.audit import Audit, audit
 from equitrans.batches import Rows, in_order
-from equitrans.errors import DataError, EquitransError, RunError, SymmetryError
+from equitrans.errors import DataError, EquitransError, RunError, SymmetryError, shown
 from equitrans.evaluation import Alignment, Prediction, Report, Words
 from equitrans.files import write_atomically
 from equitrans.grammar.learned import Learned, from_json, to_json
@@ -26,7 +26,6 @@ from equitrans.orbits import Orbits, is_plain, orbits
 from equitrans.pairs import Pair, join_words, split_words
 from equitrans.settings import from_dict
 from equitrans.symmetry import LexicalClass, Symmetry
-from equitrans.vocabulary import Vocabulary
 
 FORMAT = 1
 """The format of the files below; a directory of a higher one is refused."""
@@ -231,19 +230,15 @@ class Trained:
         words = read_json(directory / "vocabulary.json")
         try:
             # the first runs had one model, and did not name it
-            model = from_dict(find_model(config.get("kind", "transducer")), config["model"])
-            symmetry = Symmetry(
-                Vocabulary(tuple(words["source"])),
-                Vocabulary(tuple(words["target"])),
-                tuple(
-                    LexicalClass(c["name"], tuple(c["source"]), tuple(c["target"]))
-                    for c in words["classes"]
-                ),
-                model.group,
+            model = from_dict(
+                find_model(config.get("kind", "transducer")), config["model"], section="model"
             )
+            symmetry = Symmetry.from_json(words, model.group)
             length = config["max_length"]
-            if not isinstance(length, int) or length < 1:
-                raise RunError(f"max_length is {length!r}; it must be a number above 0")
+            if type(length) is not int or not 1 <= length < 2**31:
+                raise RunError(f"max_length is {shown(length)}; it must be a number above 0")
+            if not isinstance(characters := config["characters"], bool):
+                raise RunError(f"characters is {shown(characters)}; it must be true or false")
             learned = None
             if is_recursive(model) and (directory / GRAMMAR).is_file():
                 learned = from_json(read_json(directory / GRAMMAR), symmetry)
@@ -251,7 +246,7 @@ class Trained:
                 model,
                 symmetry,
                 max_length=length,
-                characters=bool(config["characters"]),
+                characters=characters,
                 learned=learned,
             )
         except KeyError as missing:
@@ -266,19 +261,17 @@ def read_json(path: Path) -> dict[str, Any]:
         raise RunError(f"{path.parent}: no such run directory")
     if not path.is_file():
         raise RunError(f"{path.parent} is not a complete run directory: {path.name} is missing")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise RunError(f"{path} is damaged: {error}") from None
+    content = texts.read_json(path, RunError)
     if not isinstance(content, dict):
         raise RunError(f"{path} is damaged: expected an object")
     found = content.get("format", FORMAT)
     if not isinstance(found, int):
-        raise RunError(f"{path} is damaged: its format is {found!r}")
+        raise RunError(f"{path} is damaged: its format is {shown(found)}")
     if found > FORMAT:
+        version = shown(content.get("version")).strip("'")
         raise RunError(
-            f"{path.parent} was written by equitrans {content.get('version')} in format "
-            f"{content['format']}; this version reads up to {FORMAT}: please upgrade"
+            f"{path.parent} was written by equitrans {version} in format "
+            f"{shown(found)}; this version reads up to {FORMAT}: please upgrade"
         )
     return content
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from equitrans.errors import VocabularyError, nearest
+from equitrans.errors import VocabularyError, nearest, shown
 
 PAD, BOS, EOS = 0, 1, 2
 N_SPECIAL = 3
@@ -29,9 +29,11 @@ class Vocabulary:
     words: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if len(set(self.words)) != len(self.words):
-            twice = next(w for i, w in enumerate(self.words) if w in self.words[:i])
-            raise VocabularyError(f"the word {twice!r} stands twice in a vocabulary")
+        for word in self.words:
+            if not isinstance(word, str) or not word:
+                raise VocabularyError(f"{shown(word)} is no word; a word is a text, and not empty")
+        if (again := twice(self.words)) is not None:
+            raise VocabularyError(f"the word {shown(again)} stands twice in a vocabulary")
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]]) -> "Vocabulary":
@@ -53,8 +55,24 @@ class Vocabulary:
             return tuple(self.index[word] for word in sentence)
         except KeyError as missing:
             word = missing.args[0]
-            raise VocabularyError(f"unknown word {word!r}{nearest(word, self.words)}") from None
+            raise VocabularyError(
+                f"unknown word {shown(word)}{nearest(word, self.words)}"
+            ) from None
 
     def decode(self, numbers: Iterable[int]) -> tuple[str, ...]:
         """Numbers to words; special symbols have no spelling and are left out."""
         return tuple(self.words[i - N_SPECIAL] for i in numbers if i >= N_SPECIAL)
+
+
+def twice(words: Iterable[str]) -> str | None:
+    """The first word that stands twice, if there is one.
+
+    >>> twice(["walk", "jump", "walk"])
+    'walk'
+    """
+    seen: set[str] = set()
+    for word in words:
+        if word in seen:
+            return word
+        seen.add(word)
+    return None

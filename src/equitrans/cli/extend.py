@@ -7,6 +7,7 @@ from equitrans.cli.console import Console
 from equitrans.errors import ConfigError
 from equitrans.extension import extend
 from equitrans.pairs import join_words
+from equitrans.texts import check_seen, one_spelling
 from equitrans.trained import Trained, refuse_used
 
 ABOUT = """\
@@ -26,7 +27,8 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", required=True, metavar="RUN", help="where the new model goes")
     asked = parser.parse(arguments)
     words: dict[str, str] = {}
-    for given in asked.words:
+    for given in map(one_spelling, asked.words):
+        check_seen(given)
         word, _, target = given.partition("=")
         if not word or not target or len(given.split()) != 1:
             raise ConfigError(f"{given!r} is not of the form word=TARGET")

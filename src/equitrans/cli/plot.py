@@ -9,7 +9,7 @@ from equitrans import experiments
 from equitrans.cli.arguments import Parser
 from equitrans.cli.console import load_plots
 from equitrans.config import Settings
-from equitrans.errors import ConfigError, RunError
+from equitrans.errors import ConfigError, EquitransError, RunError
 from equitrans.experiments import Experiment, SearchPlan, figures
 from equitrans.records import Curve, Job, Record, Records, learning_curve, read_record
 from equitrans.runs import Run
@@ -95,8 +95,11 @@ def _curve(path: Path) -> tuple[str, Curve]:
         return str(path), learning_curve(epochs)
     record = read_record(path)
     if record["test"] is None:
-        raise RunError(f"{path} has no learning curve: {record['failed']}")
-    return Job.of_record(record).description, record["curve"]
+        raise RunError(f"{path} has no learning curve: {record.get('failed')}")
+    try:
+        return Job.of_record(record).description, record["curve"]
+    except EquitransError as error:
+        raise RunError(f"{path} is damaged: {error}") from None
 
 
 def _found(

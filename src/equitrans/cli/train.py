@@ -7,8 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-from jsonargparse import ActionConfigFile, ArgumentError, ArgumentParser, DefaultHelpFormatter
+from jsonargparse import (
+    ActionConfigFile,
+    ArgumentError,
+    ArgumentParser,
+    DefaultHelpFormatter,
+    get_loader,
+)
 
 from equitrans.batches import Rows
 from equitrans.boards import Board, load_tensorboard
@@ -23,7 +28,7 @@ from equitrans.config import (
     recipe_names,
 )
 from equitrans.data import Data, DataConfig, load_data
-from equitrans.errors import ConfigError, nearest
+from equitrans.errors import ConfigError, nearest, shown
 from equitrans.evaluation import stuck_classes
 from equitrans.grammar.learned import Learned
 from equitrans.models.catalog import MODELS, find_model
@@ -31,6 +36,7 @@ from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.transducer import Transducer
 from equitrans.pairs import HoldOut
 from equitrans.runs import Run
+from equitrans.texts import read_text
 from equitrans.trained import WEIGHTS, Trained
 from equitrans.training import Epoch, TrainingConfig
 
@@ -168,12 +174,19 @@ def _read_config(path: str | None) -> dict[str, Any]:
     """The settings of a YAML file; JSON is YAML too."""
     if path is None:
         return {}
+    text = read_text(Path(path), ConfigError)
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        content = get_loader("yaml")(text)
+    except Exception as error:  # its own, and whatever a value that looks like a date brings
         raise ConfigError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: expected settings, name: value")
+    for name, value in content.items():
+        # nothing else is a setting, and what refers to itself would never end
+        kind = str if name in ("kind", "recipe", "split") else bool | int | float | str | None
+        values = value.values() if isinstance(value, dict) else [value]
+        if not isinstance(name, str) or not all(isinstance(each, kind) for each in values):
+            raise ConfigError(f"{path}: {shown(name)} is {shown(value)}; expected a value")
     if isinstance(named := content.get("model"), str):
         raise ConfigError(
             f"{path}: model is {named!r}; write kind: {named}, and its settings under model"

@@ -1,10 +1,11 @@
 """What was learned, as it is kept and shown: rules with their support, exceptions, warnings."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from equitrans.errors import DataError
+from equitrans.errors import DataError, EquitransError, shown
 from equitrans.grammar.derivations import Tree
 from equitrans.grammar.rules import HOLE, Grammar, Rule
 from equitrans.pairs import Pair
@@ -102,7 +103,7 @@ def to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
 
 
 def from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
-    """The inverse of ``to_json``."""
+    """The inverse of ``to_json``; the content may come from anyone."""
     classes = {
         c.name: symmetry.source_classes[words[0]]
         for c, words in zip(symmetry.classes, symmetry.members[0], strict=True)
@@ -111,32 +112,63 @@ def from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
     def symbol(s: Any) -> int:
         if s is None:
             return HOLE
-        if isinstance(s, dict):
-            return classes[s["class"]]
+        if isinstance(s, dict) and isinstance(name := s.get("class"), str) and name in classes:
+            return classes[name]
+        if not isinstance(s, str):
+            raise DataError(f"{shown(s)} is no word, no class and no hole")
         return symmetry.source_classes[symmetry.source.encode([s])[0]]
 
-    try:
-        rules = [
-            Rule(
-                tuple(symbol(s) for s in rule["left"]),
-                tuple(
-                    k if isinstance(k, int) else ~symmetry.target.encode([k])[0]
-                    for k in rule["right"]
-                ),
+    def place(k: Any, left: list[Any]) -> int:
+        if isinstance(k, str):
+            return ~symmetry.target.encode([k])[0]
+        if type(k) is not int or not 0 <= k < len(left):
+            raise DataError(f"{shown(k)} is no place on its left side and no word")
+        return k
+
+    rules: dict[Rule, int] = {}
+    for number, table in enumerate(_listed(content, "rules", dict), start=1):
+        try:
+            left = _listed(table, "left")
+            if not left:
+                raise DataError("its left side is empty")
+            rule = Rule(
+                tuple(map(symbol, left)), tuple(place(k, left) for k in _listed(table, "right"))
             )
-            for rule in content["rules"]
-        ]
-        return Learned(
-            grammar=Grammar(rules),
-            support=tuple(int(rule["support"]) for rule in content["rules"]),
-            pairs=content["pairs"],
-            exceptions=tuple(
-                (Pair(tuple(e["source"]), tuple(e["target"])), e["reason"])
-                for e in content["exceptions"]
-            ),
-            warnings=tuple(content["warnings"]),
-            bits=content["bits"],
-            noise=content["noise"],
-        )
-    except (KeyError, TypeError) as error:
-        raise DataError(f"not a grammar: {error!r}") from None
+            if rule in rules:
+                raise DataError("it stands twice")
+            rules[rule] = _number(table, "support", int)
+        except EquitransError as error:
+            raise DataError(f"not a grammar: rule {number}: {error}") from None
+    return Learned(
+        grammar=Grammar(rules),
+        support=tuple(rules.values()),
+        pairs=_number(content, "pairs", int),
+        exceptions=tuple(map(_exception, _listed(content, "exceptions", dict))),
+        warnings=tuple(_listed(content, "warnings", str)),
+        bits=_number(content, "bits", int | float),
+        noise=_number(content, "noise", int | float),
+    )
+
+
+def _exception(table: dict[str, Any]) -> tuple[Pair, str]:
+    """A pair that is not explained, and why."""
+    if not isinstance(reason := table.get("reason"), str):
+        raise DataError(f"not a grammar: an exception's reason is {shown(reason)}")
+    source, target = (tuple(_listed(table, side, str)) for side in ("source", "target"))
+    return Pair(source, target), reason
+
+
+def _listed(table: dict[str, Any], name: str, kind: Any = object) -> list[Any]:
+    """A list of one kind of thing."""
+    found = table.get(name)
+    if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
+        raise DataError(f"not a grammar: {name} is {shown(found)}")
+    return found
+
+
+def _number(table: dict[str, Any], name: str, kind: Any) -> Any:
+    """A number that is not negative."""
+    found = table.get(name)
+    if isinstance(found, bool) or not isinstance(found, kind) or not 0 <= found < math.inf:
+        raise DataError(f"not a grammar: {name} is {shown(found)}; it must be a number")
+    return found

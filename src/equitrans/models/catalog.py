@@ -2,7 +2,7 @@
 
 from typing import TypeGuard
 
-from equitrans.errors import ConfigError, nearest
+from equitrans.errors import ConfigError, nearest, shown
 from equitrans.grammar.learned import Learned
 from equitrans.models.attention import AttentionConfig
 from equitrans.models.base import Model
@@ -26,7 +26,8 @@ MODELS: dict[str, type[ModelConfig]] = {
 def find_model(name: object) -> type[ModelConfig]:
     """The settings of the model of that name, which may come from a file and be anything."""
     if not isinstance(name, str) or name not in MODELS:
-        raise ConfigError(f"unknown model {name!r}{nearest(str(name), MODELS)}")
+        named = name if isinstance(name, str) else shown(name)
+        raise ConfigError(f"unknown model {shown(name)}{nearest(named, MODELS)}")
     return MODELS[name]
 
 

@@ -51,7 +51,7 @@ class RussinConfig:
 
     def __post_init__(self) -> None:
         check_settings("model", self)
-        check_counts("model", self, "semantics")
+        check_counts("model", self, "semantics", "syntax")
         check_shares("model", self, "dropout")
         if self.syntax < 2 or self.syntax % 2:
             raise ConfigError(f"model.syntax is {self.syntax}; it must be even and 2 or more")

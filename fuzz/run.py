@@ -1,0 +1,139 @@
+"""Coverage-guided fuzzing of every parser (make fuzz): the same targets as the tests', longer.
+
+    python fuzz/run.py --executions 10000000 --out records/reliability/fuzz-parsers.json
+    python fuzz/run.py --only classes --executions 100000 --out classes.json
+
+Each target runs in a process of its own, on one core. It ends early on SIGUSR1, and at its first
+finding, whose bytes are kept in the result, so that a test can be made of them.
+"""
+
+import argparse
+import base64
+import json
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+SHARES = {
+    "pairs": 24,
+    "characters": 20,
+    "scan": 20,
+    "classes": 12,
+    "space": 12,
+    "settings": 3,
+    "recipe": 3,
+    "record": 2,
+    "grammar": 3,
+    "model": 1,
+}
+"""How the executions are divided: most to what reads files that people write by hand."""
+
+
+def fuzz(name: str, folder: Path, options: list[str]) -> None:
+    """Run one target until libFuzzer ends the process."""
+    import atheris
+
+    with atheris.instrument_imports(include=["equitrans", "tomllib"]):
+        from parsers import TARGETS
+
+        target = TARGETS[name]
+        target(b"", folder)  # what a target imports, it imports under instrumentation
+    atheris.Setup([sys.argv[0], *options], lambda data: target(data, folder))
+    atheris.Fuzz()
+
+
+def run(name: str, executions: int, seed: int) -> dict[str, object]:
+    """One target in a process of its own, and what came of it."""
+    from parsers import SEEDS
+
+    with tempfile.TemporaryDirectory(dir=_memory()) as place:
+        folder, corpus = Path(place, "files"), Path(place, "corpus")
+        folder.mkdir()
+        corpus.mkdir()
+        for number, data in enumerate(SEEDS.get(name, [b"\0" * 16])):
+            (corpus / str(number)).write_bytes(data)
+        started = time.monotonic()
+        done = subprocess.run(
+            [
+                *(sys.executable, __file__, "--child", name, str(folder)),
+                *(f"-runs={executions}", f"-seed={seed}", "-max_len=1024", "-timeout=20"),
+                *("-rss_limit_mb=4096", f"-artifact_prefix={place}/finding-", str(corpus)),
+            ],
+            stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+        seconds = time.monotonic() - started
+        counted = [int(n) for n in re.findall(r"^#(\d+)", done.stdout, re.MULTILINE)]
+        finished = re.search(r"Done (\d+) runs", done.stdout)
+        findings = [
+            {"bytes": base64.b64encode(path.read_bytes()).decode(), "said": done.stdout[-2000:]}
+            for path in sorted(Path(place).glob("finding-*"))
+        ]
+        if done.returncode and not findings:
+            findings = [{"bytes": "", "said": done.stdout[-2000:]}]
+        return {
+            "executions": int(finished[1]) if finished else max(counted, default=0),
+            "seconds": round(seconds, 1),
+            "corpus": len(list(corpus.iterdir())),
+            "findings": findings,
+        }
+
+
+def _memory() -> str | None:
+    """A folder in memory, where there is one: files are written for every execution."""
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def main() -> int:
+    """Fuzz, and write down how often and what was found; 1 if something was."""
+    if sys.argv[1:2] == ["--child"]:
+        fuzz(sys.argv[2], Path(sys.argv[3]), sys.argv[4:])
+    parser = argparse.ArgumentParser(description="fuzz every parser")
+    parser.add_argument("--executions", type=int, default=10_000_000, help="in all")
+    parser.add_argument("--only", choices=SHARES, help="one target")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, required=True, help="a JSON file for the result")
+    asked = parser.parse_args()
+    shares = {asked.only: 1} if asked.only else SHARES
+    targets = {}
+    for name, share in shares.items():
+        targets[name] = run(name, -(-asked.executions * share // sum(shares.values())), asked.seed)
+        print(name, {k: v for k, v in targets[name].items() if k != "findings"}, flush=True)
+        for finding in targets[name]["findings"]:
+            print(finding["said"], flush=True)
+        write(asked.out, targets, asked.seed)  # what is interrupted has counted so far
+    return 1 if any(target["findings"] for target in targets.values()) else 0
+
+
+def write(path: Path, targets: dict[str, dict[str, object]], seed: int) -> None:
+    """The sums, and every target."""
+    result = {
+        "executions": sum(target["executions"] for target in targets.values()),
+        "seconds": round(sum(target["seconds"] for target in targets.values()), 1),
+        "findings": sum(len(target["findings"]) for target in targets.values()),
+        "seed": seed,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": {
+            "equitrans": version("equitrans"),
+            "atheris": version("atheris"),
+            "python": platform.python_version(),
+        },
+        "targets": targets,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
