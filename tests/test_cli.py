@@ -62,7 +62,7 @@ def test_train_evaluate_predict(run, world, tmp_path):
     )
     assert (status, printed) == (0, "")
     assert "11 training and 1 validation pairs" in err
-    assert f"weights of the best epoch: {out}/best.safetensors" in err
+    assert f"weights of the best epoch: {out}/model.safetensors" in err
     status, printed, _ = run("evaluate", out, "--data", world / "pairs.tsv", "--json")
     report = json.loads(printed)
     assert status == 0
@@ -111,11 +111,11 @@ def test_resuming_a_finished_run_says_so(run, world, tmp_path):
         *("train", "--data", world / "pairs.tsv", "--classes", "none", "--out", out, "--quiet"),
         *("--training.epochs", 1),
     )
-    before = (out / "best.safetensors").read_bytes()
+    before = (out / "model.safetensors").read_bytes()
     status, _, err = run("train", "--resume", out)
     assert status == 0
     assert "is finished; there is nothing left to train" in err
-    assert (out / "best.safetensors").read_bytes() == before
+    assert (out / "model.safetensors").read_bytes() == before
 
 
 def test_settings_can_come_from_a_file(run, world, tmp_path):
@@ -460,7 +460,7 @@ def test_lost_or_damaged_best_weights_come_back(run, world, tmp_path):
     out = tmp_path / "run"
     run("train", "--data", world / "pairs.tsv", "--classes", "none", "--out", out,
         "--training.epochs", 2)  # fmt: skip
-    best = out / "best.safetensors"
+    best = out / "model.safetensors"
     saved = best.read_bytes()
     for damaged in (None, b"", b"junk"):
         best.unlink() if damaged is None else best.write_bytes(damaged)

@@ -1,0 +1,63 @@
+"""Folders to and from the Hugging Face hub. Knows files, not models. Who one is there is the
+business of its own library: ``hf auth login``, or HF_TOKEN.
+"""
+
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from equitrans.errors import ConfigError, RunError
+
+_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def load_hub() -> Any:
+    """The library of the hub, which not every installation has."""
+    try:
+        return import_module("huggingface_hub")
+    except ModuleNotFoundError as missing:
+        raise ConfigError(f"the hub needs {missing.name}: pip install 'equitrans[hub]'") from None
+
+
+def fetch(name: Path | str, files: Sequence[str], *, revision: str | None = None) -> Path:
+    """A folder with some of the files of a model: itself if it is one, or the copy of what the hub
+    has under a name.
+    """
+    if Path(name).is_dir():
+        return Path(name)
+    if not _NAME.fullmatch(str(name)):
+        raise RunError(f"{name}: no such folder, nor a name on the hub, which is owner/name")
+    hub = load_hub()
+    try:
+        return Path(hub.snapshot_download(str(name), revision=revision, allow_patterns=[*files]))
+    except (OSError, ValueError, hub.errors.HTTPError) as error:
+        raise RunError(f"{name}: no such folder, and not from the hub: {_first(error)}") from None
+
+
+def push(folder: Path, name: str, *, private: bool = False, revision: str | None = None) -> str:
+    """Put a folder on the hub under a name, which is made if it is new, and give its address."""
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"{name!r} is no name on the hub; it must be owner/name")
+    hub = load_hub()
+    api = hub.HfApi()
+    try:
+        address = api.create_repo(name, private=private, exist_ok=True)
+        if revision is not None:
+            api.create_branch(name, branch=revision, exist_ok=True)
+        api.upload_folder(
+            repo_id=name,
+            folder_path=folder,
+            revision=revision,
+            commit_message="A model saved by equitrans",
+        )
+    except (OSError, ValueError, hub.errors.HTTPError) as error:
+        raise RunError(f"{name} could not be put on the hub: {_first(error)}") from None
+    return str(address)
+
+
+def _first(error: Exception) -> str:
+    """The first sentence of an error that may have many lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
