@@ -103,6 +103,11 @@ class Origin:
         """The SCAN split that the model was trained on, if it was one."""
         return self.data.get("split")
 
+    @property
+    def scan_dir(self) -> str | None:
+        """Where the official files of the split were, on the machine of its training."""
+        return self.data.get("scan_dir")
+
     def to_json(self) -> dict[str, Any]:
         """What may leave this machine: files without their folders, and no unknown figures."""
         data = {name: value for name, value in self.data.items() if name != "scan_dir"}
