@@ -1,8 +1,5 @@
 """The estimator under scikit-learn's own hands."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -26,7 +23,7 @@ PAIRS = [
 ]
 X, Y = [list(side) for side in zip(*PAIRS, strict=True)]
 FOLDS = KFold(3, shuffle=True, random_state=0)
-SHORT = TrainingConfig(updates=300)
+RULES = TransducerConfig(aligner="recursive")  # learned at once
 NEVER = TrainingConfig(updates=1)
 
 
@@ -36,18 +33,18 @@ def _float32():
 
 
 def test_cross_validation_finds_what_symmetry_generalises():
-    scores = cross_val_score(Estimator([VERBS], training=SHORT), X, Y, cv=FOLDS)
+    scores = cross_val_score(Estimator([VERBS], model=RULES), X, Y, cv=FOLDS)
     assert scores.tolist() == [1.0, 1.0, 1.0]
     scores = cross_val_score(Estimator([VERBS], training=NEVER), X, Y, cv=FOLDS)
     assert max(scores) < 0.5  # a control: nothing was learned
 
 
 def test_words_in_words_out_and_texts_in_texts_out():
-    words = Estimator([VERBS], training=SHORT).fit(
+    words = Estimator([VERBS], model=RULES).fit(
         [x.split() for x in X], [tuple(y.split()) for y in Y]
     )
     assert words.predict([["jump", "twice"]]) == [("I_JUMP", "I_JUMP")]
-    texts = Estimator([VERBS], training=SHORT).fit(np.array(X), np.array(Y))
+    texts = Estimator([VERBS], model=RULES).fit(np.array(X), np.array(Y))
     assert texts.predict(np.array(["jump twice"])) == ["I_JUMP I_JUMP"]
     assert texts.score(X, Y) == 1.0
     assert texts.score(X, ["I_WALK"] * len(X)) == 1 / len(X)
@@ -67,16 +64,18 @@ def test_a_clone_has_the_settings_and_nothing_learned():
 
 
 def test_a_grid_search_reaches_the_settings_of_model_and_training():
-    grid = {"training__updates": [1, 300], "model__hidden": [16]}
-    search = GridSearchCV(Estimator([VERBS]), grid, cv=FOLDS, refit=False)
+    grid = {"model__aligner": ["lstm", "recursive"], "training__updates": [1]}
+    search = GridSearchCV(Estimator([VERBS]), grid, cv=FOLDS)
     search.fit(X, Y)
-    assert search.best_params_ == {"training__updates": 300, "model__hidden": 16}
+    assert search.best_params_ == {"model__aligner": "recursive", "training__updates": 1}
     assert search.best_score_ == 1.0
+    assert search.best_estimator_.training == TrainingConfig(updates=1)
+    assert search.predict(["jump thrice"]) == ["I_JUMP I_JUMP I_JUMP"]
 
 
 def test_it_can_be_the_end_of_a_pipeline():
     lower = FunctionTransformer(lambda sentences: [s.lower() for s in sentences])
-    pipeline = make_pipeline(lower, Estimator([VERBS], training=SHORT))
+    pipeline = make_pipeline(lower, Estimator([VERBS], model=RULES))
     predicted = cross_val_predict(pipeline, [x.upper() for x in X], Y, cv=FOLDS)
     assert list(predicted) == Y
 
@@ -89,24 +88,11 @@ def test_settings_by_name():
     estimator.set_params(model__hidden=9, model=GordonConfig())
     assert estimator.model == GordonConfig(hidden=9)  # the larger first, whatever the order
     assert "Estimator(classes=(), model=GordonConfig(" in repr(estimator)
-    with pytest.raises(ConfigError, match="'hiden' is not a setting; did you mean 'hidden'?"):
+    with pytest.raises(ConfigError, match="'hiden' is not a setting; did you mean 'hidden'"):
         estimator.set_params(model__hiden=9)
-    with pytest.raises(ConfigError, match="'sed' is not a setting; did you mean 'seed'?"):
+    with pytest.raises(ConfigError, match="'sed' is not a setting; did you mean 'seed'"):
         estimator.set_params(sed=1)
-    with pytest.raises(ConfigError, match="model.hidden is 0"):
+    with pytest.raises(ConfigError, match=r"model\.hidden is 0"):
         estimator.set_params(model__hidden=0)
     with pytest.raises(DataError, match="2 sources but 1 targets; each needs one"):
         estimator.fit(["walk", "run"], ["I_WALK"])
-
-
-def test_it_works_without_scikit_learn():
-    program = (
-        "import sys; sys.modules['sklearn'] = None\n"
-        "from equitrans import Estimator, TrainingConfig\n"
-        "made = Estimator(training=TrainingConfig(updates=1)).fit(['a', 'b'], ['A', 'B'])\n"
-        "print(len(made.predict(['a'])), made.get_params()['seed'])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "1 0\n"

@@ -28,8 +28,9 @@ class Estimator:
     ``training__epochs``. The score is exact match.
 
     >>> from equitrans.scan import VERBS
-    >>> estimator = Estimator([VERBS], training=TrainingConfig(updates=300))
-    >>> _ = estimator.fit(["walk twice", "walk", "run"], ["I_WALK I_WALK", "I_WALK", "I_RUN"])
+    >>> estimator = Estimator([VERBS], model=TransducerConfig(aligner="recursive"))
+    >>> learned = {"walk twice": "I_WALK I_WALK", "run twice": "I_RUN I_RUN", "look": "I_LOOK"}
+    >>> _ = estimator.fit(learned.keys(), learned.values())
     >>> estimator.predict(["jump twice"])
     ['I_JUMP I_JUMP']
     >>> estimator.set_params(model__hidden=8).get_params()["model__hidden"]

@@ -46,13 +46,17 @@ def _known(path: Path, trained: Trained) -> Figures:
     if not trained.origin.data or trained.origin.figures != Figures():
         return trained.origin.figures
     run = Run.open(path)
-    state = run.state()
-    figures = Figures(epochs=state.epoch, best_epoch=state.best_epoch, seconds=state.seconds)
-    for epoch in run.epochs():
-        if epoch["number"] == state.best_epoch:
-            figures = replace(
-                figures, valid_loss=epoch["valid_loss"], valid_accuracy=epoch["valid_accuracy"]
-            )
+    figures = Figures()
+    if run.is_finished:  # before that, the log may be ahead of the weights
+        epochs = run.epochs()
+        best = [epoch for epoch in epochs if epoch["is_best"]][-1]
+        figures = Figures(
+            epochs=epochs[-1]["number"],
+            best_epoch=best["number"],
+            seconds=epochs[-1]["seconds"],
+            valid_loss=best["valid_loss"],
+            valid_accuracy=best["valid_accuracy"],
+        )
     try:
         data = run.load_data()
     except (EquitransError, OSError):  # the pairs are gone, and with them their number

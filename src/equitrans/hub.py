@@ -58,6 +58,11 @@ def push(folder: Path, name: str, *, private: bool = False, revision: str | None
 
 
 def _first(error: Exception) -> str:
-    """The first sentence of an error that may have many lines."""
+    r"""The line of an error that says most: the first that is more than a number of HTTP.
+
+    >>> _first(OSError("404 Client Error.\n\nRepository Not Found.\nPlease make sure"))
+    'Repository Not Found.'
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    telling = [line for line in lines if not re.match(r"\d{3} (Client|Server) Error", line)]
+    return (telling or lines or [type(error).__name__])[0]
