@@ -233,7 +233,9 @@ def test_settings_that_make_no_sense_are_refused(files):
         DataConfig(split="length", file="x")
     with pytest.raises(ConfigError, match="own data need --classes"):
         load_data(DataConfig(file=str(files / "pairs.tsv")), seed=0)
-    with pytest.raises(ConfigError, match="unknown classes 'verb'; did you mean 'verbs'"):
+    with pytest.raises(
+        ConfigError, match="'verb' is neither classes nor a TOML file of them; did you mean 'verbs'"
+    ):
         load_data(DataConfig(split="simple_p1", classes="verb"), seed=0)
     with pytest.raises(FileNotFoundError):
         load_data(DataConfig(split="simple_p1", classes="verb.toml"), seed=0)

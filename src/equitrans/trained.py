@@ -330,10 +330,9 @@ def refuse_used(path: Path | str) -> None:
     """An error if there is something where a new model is to go."""
     path = Path(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise RunError(
-            f"{path} is in use; choose another directory, "
-            f"or continue the run in it with --resume {path}"
-        )
+        run = f", or continue it with equitrans train --resume {path}"
+        hint = run if (path / "epochs.jsonl").is_file() else ""
+        raise RunError(f"{path} is in use; choose another directory{hint}")
 
 
 def _json(content: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ found. Torch is waited for by those who need it.
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from equitrans.errors import ConfigError, nearest
 
@@ -30,6 +30,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{self.prog.removeprefix('equitrans ')}: {message}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            raise argparse.ArgumentError(action, f"unknown {value!r}{nearest(str(value), known)}")
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse all of the arguments, or say which is not known."""

@@ -35,7 +35,9 @@ def options() -> Parser:
     searches = experiments.search_names()
     known = ["curves", "lowdata", "orbits", *searches]
     parser.add_argument("what", choices=known, help="curves, or an experiment")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="runs or records, for curves")
+    parser.add_argument(
+        "files", nargs="*", default=[], metavar="FILE", help="runs or records, for curves"
+    )
     parser.add_argument("--out", required=True, metavar="FILE", help="the picture to write")
     parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
     parser.add_argument("--only", metavar="TEXT", help="systems with this in their names")

@@ -36,7 +36,7 @@ def options() -> Parser:
     parser = Parser("predict", ABOUT, EXAMPLES)
     add_model(parser)
     parser.add_argument(
-        "sentences", nargs="*", metavar="SENTENCE", help="words separated by spaces"
+        "sentences", nargs="*", default=[], metavar="SENTENCE", help="words separated by spaces"
     )
     parser.add_argument("--file", metavar="FILE", help="sentences, one a line; - is standard input")
     parser.add_argument(

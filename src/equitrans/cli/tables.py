@@ -28,7 +28,9 @@ def options() -> Parser:
     parser = Parser("tables", ABOUT, EXAMPLES)
     searches = experiments.search_names()
     known = [*experiments.names(), *searches]
-    parser.add_argument("table", nargs="*", metavar="TABLE", help=f"of {', '.join(known)}; or all")
+    parser.add_argument(
+        "table", nargs="*", default=[], metavar="TABLE", help=f"of {', '.join(known)}; or all"
+    )
     parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
     parser.add_argument("--quick", action="store_true", help="of the small versions")
     parser.add_argument("--only", metavar="TEXT", help="systems with this in their names")

@@ -190,6 +190,8 @@ def _one_line(message: str, options: Sequence[str]) -> str:
     """What jsonargparse says, in the house's words."""
     if match := re.match(r"unrecognized arguments: (\S+)", message):
         name = match[1].partition("=")[0]
+        if not name.startswith("-"):
+            return f"{name!r} is one argument too many"
         return f"{name} is not a setting{nearest(name, options)}"
     key = re.match(r'Parser key "(.+?)":', message)
     expected = [
