@@ -216,6 +216,8 @@ def test_what_leaves_the_machine_names_no_folder_of_it(run, tmp_path):
     assert status == 0
     assert json.loads(out)["figures"]["test_set"] == "pairs.tsv"
     assert json.loads(out)["data"]["file"] == "pairs.tsv"
+    assert json.loads(out)["figures"]["train_pairs"] == len(PAIRS)  # rules need no validation
+    assert "training" not in json.loads(out)
     for path in (tmp_path / "x").iterdir():
         assert str(tmp_path).encode() not in path.read_bytes(), path
     data.unlink()  # a run whose pairs are gone can still travel

@@ -135,7 +135,7 @@ def model_card(
     parameters: int,
 ) -> str:
     """A README.md with what is known and nothing else."""
-    known = origin.to_json()
+    name, known = _cell(name), origin.to_json()
     head = yaml.safe_dump(_front_matter(name, known, origin), sort_keys=False, allow_unicode=True)
     parts = [
         f"---\n{head}---",

@@ -8,6 +8,7 @@ import torch
 
 from equitrans.cards import Figures
 from equitrans.errors import EquitransError
+from equitrans.models.catalog import is_recursive
 from equitrans.pairs import Pair
 from equitrans.runs import Run
 from equitrans.trained import Trained, refuse_used
@@ -36,7 +37,10 @@ def export(
     figures = _known(Path(path), trained)
     if test is not None:
         figures = _judged(figures, trained, test, width=width)
-    trained = replace(trained, origin=replace(trained.origin, figures=figures))
+    origin = replace(trained.origin, figures=figures)
+    if is_recursive(trained.config):
+        origin = replace(origin, training={})  # rules are learned otherwise
+    trained = replace(trained, origin=origin)
     trained.save_pretrained(out)
     return trained
 
@@ -61,6 +65,8 @@ def _known(path: Path, trained: Trained) -> Figures:
         data = run.load_data()
     except (EquitransError, OSError):  # the pairs are gone, and with them their number
         return figures
+    if is_recursive(trained.config):  # from all pairs at once
+        return replace(figures, train_pairs=len(data.train) + len(data.valid))
     return replace(figures, train_pairs=len(data.train), valid_pairs=len(data.valid))
 
 
