@@ -23,7 +23,7 @@ FLOORS = [
     {"config", "trained"},
     {"extension", "fitting", "plots", "boards"},
     {"runs", "estimator"},
-    {"records", "export"},
+    {"records", "exporting"},
     {"experiments"},
     {"tables"},
     {"cli"},

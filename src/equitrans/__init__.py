@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from equitrans.estimator import Estimator
     from equitrans.evaluation import Alignment, Prediction, Report
-    from equitrans.export import export
+    from equitrans.exporting import export
     from equitrans.extension import Extension, extend
     from equitrans.fitting import fit
     from equitrans.groups import Action, Group, Permutation
@@ -109,7 +109,7 @@ _ROOMS = {
     "VocabularyError",
     "equitrans.estimator": "Estimator",
     "equitrans.evaluation": "Alignment Prediction Report",
-    "equitrans.export": "export",
+    "equitrans.exporting": "export",
     "equitrans.extension": "Extension extend",
     "equitrans.fitting": "fit",
     "equitrans.groups": "Action Group Permutation",

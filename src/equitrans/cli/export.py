@@ -8,7 +8,7 @@ from pathlib import Path
 from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load, note
 from equitrans.cli.console import Console
 from equitrans.cli.evaluate import add_pairs, find_pairs
-from equitrans.export import TestSet, export
+from equitrans.exporting import TestSet, export
 from equitrans.trained import Trained, refuse_used
 
 ABOUT = """\
