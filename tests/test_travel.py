@@ -298,6 +298,7 @@ def attempt(what):
 attempt(lambda: model.push_to_hub("someone/small"))
 attempt(lambda: Trained.from_pretrained("someone/small").predict(["jump twice"])[0].words)
 attempt(lambda: Trained.from_pretrained("someone/nothing"))
+attempt(lambda: Trained.from_pretrained("someone/else"))
 os.environ["HF_TOKEN"] = "wrong"
 attempt(lambda: model.push_to_hub("someone/small"))
 """
@@ -322,18 +323,22 @@ def test_to_the_hub_and_back(trained, tmp_path):
     model, root = tmp_path / "model", tmp_path / "hub"
     trained.save_pretrained(model, name="someone/small")
     with loopback_hub(root) as address:
-        pushed, fetched, nothing, refused = visit(address, model, tmp_path / "home")
+        (root / "someone" / "else").mkdir(parents=True)
+        (root / "someone" / "else" / "config.json").write_text("{}")
+        pushed, fetched, nothing, other, refused = visit(address, model, tmp_path / "home")
         assert pushed == f"{address}/someone/small"
         assert fetched == "('I_JUMP', 'I_JUMP')"
         assert nothing.startswith(
             "RunError someone/nothing: no such folder, and not from the hub: Repository Not Found"
         )
+        assert other.startswith("RunError someone/else on the hub: ")
+        assert other.endswith("is not a complete run directory: vocabulary.json is missing")
         stored = root / "someone" / "small"
         assert {p.name for p in stored.iterdir()} == {*FILES, "README.md"}
         for path in stored.iterdir():
             assert path.read_bytes() == (model / path.name).read_bytes(), path
-        fetched = list((tmp_path / "home").rglob("snapshots/*/*"))
-        assert {p.name for p in fetched} == set(FILES)  # and nothing that is not needed
+        kept = (tmp_path / "home").rglob("models--someone--small/snapshots/*/*")
+        assert {p.name for p in kept} == set(FILES)  # and nothing that is not needed
         assert refused.startswith("RunError someone/small could not be put on the hub: ")
         assert "401" in refused
 
@@ -367,4 +372,5 @@ def test_without_the_hub_s_library_it_is_said_what_to_install(trained, monkeypat
 def test_a_folder_comes_before_a_name(trained, tmp_path, monkeypatch):
     trained.save(tmp_path / "owner" / "name")
     monkeypatch.chdir(tmp_path)
-    assert hub.fetch("owner/name", FILES) == Path("owner/name")
+    with hub.fetched("owner/name", FILES) as folder:
+        assert folder == Path("owner/name")

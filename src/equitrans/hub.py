@@ -3,9 +3,12 @@ business of its own library: ``hf auth login``, or HF_TOKEN.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from equitrans.errors import ConfigError, RunError
@@ -21,19 +24,32 @@ def load_hub() -> Any:
         raise ConfigError(f"the hub needs {missing.name}: pip install 'equitrans[hub]'") from None
 
 
-def fetch(name: Path | str, files: Sequence[str], *, revision: str | None = None) -> Path:
-    """A folder with some of the files of a model: itself if it is one, or the copy of what the hub
-    has under a name.
+@contextmanager
+def fetched(
+    name: Path | str, files: Sequence[str], *, revision: str | None = None
+) -> Iterator[Path]:
+    """A folder with some of the files of a model: itself if it is one, or, for a while, what the
+    hub has under a name.
     """
     if Path(name).is_dir():
-        return Path(name)
+        yield Path(name)
+        return
     if not _NAME.fullmatch(str(name)):
         raise RunError(f"{name}: no such folder, nor a name on the hub, which is owner/name")
     hub = load_hub()
     try:
-        return Path(hub.snapshot_download(str(name), revision=revision, allow_patterns=[*files]))
+        cache = hub.snapshot_download(str(name), revision=revision, allow_patterns=[*files])
     except (OSError, ValueError, hub.errors.HTTPError) as error:
         raise RunError(f"{name}: no such folder, and not from the hub: {_first(error)}") from None
+    with TemporaryDirectory() as folder:
+        # in the cache files are links to where all of them are kept; a model has files of its own
+        for file in files:
+            if (path := Path(cache) / file).is_file():
+                copyfile(path, Path(folder) / file)
+        try:
+            yield Path(folder)
+        except RunError as error:
+            raise RunError(f"{name} on the hub: {error}") from None
 
 
 def push(folder: Path, name: str, *, private: bool = False, revision: str | None = None) -> str:

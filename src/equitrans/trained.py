@@ -193,7 +193,8 @@ class Trained:
         cls, name: Path | str, *, revision: str | None = None, device: str | torch.device = "cpu"
     ) -> "Trained":
         """A model from a folder, or by its name on the Hugging Face hub, ``owner/name``."""
-        return cls.load(hub.fetch(name, FILES, revision=revision), device=device)
+        with hub.fetched(name, FILES, revision=revision) as folder:
+            return cls.load(folder, device=device)
 
     def push_to_hub(self, name: str, *, private: bool = False, revision: str | None = None) -> str:
         """Put the model on the Hugging Face hub as ``owner/name``, and give its address."""
