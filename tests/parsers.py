@@ -234,7 +234,7 @@ def record(data: bytes, folder: Path) -> None:
 
 
 CONFIG: dict[str, Any] = {
-    "format": 1,
+    "format": 2,
     "version": "0.1.0",
     "max_length": 5,
     "characters": False,
@@ -247,7 +247,7 @@ VOCABULARY: dict[str, Any] = {
     "classes": [{"name": "verbs", "source": ["walk", "jump"], "target": ["WALK", "JUMP"]}],
 }
 GRAMMAR: dict[str, Any] = {
-    "format": 1,
+    "format": 2,
     "rules": [
         {"text": "", "left": [{"class": "verbs"}], "right": [0], "support": 2},
         {"text": "", "left": [None, "twice"], "right": [0, 0], "support": 1},

@@ -12,9 +12,9 @@ PACKAGE = Path(equitrans.__file__).parent
 FLOORS = [
     {"errors", "files"},
     {"texts"},
-    {"vocabulary", "groups", "pairs", "settings", "workers", "spaces"},
+    {"vocabulary", "groups", "pairs", "settings", "workers", "spaces", "hub"},
     {"symmetry", "lexicon", "executors", "search"},
-    {"scan", "grouping", "grammar"},
+    {"scan", "grouping", "grammar", "cards"},
     {"discovery"},
     {"data", "download"},
     {"batches", "glayers", "marginals", "decoding", "lstm", "recurrence"},
@@ -23,8 +23,8 @@ FLOORS = [
     {"audit", "orbits"},
     {"config", "trained"},
     {"extension", "fitting", "plots", "boards"},
-    {"runs"},
-    {"records"},
+    {"runs", "estimator"},
+    {"records", "exporting"},
     {"experiments"},
     {"tables"},
     {"cli"},
@@ -86,6 +86,9 @@ def test_what_only_some_need_is_known_to_one_room_each():
         "optuna": {"search"},
         "ray": {"executors"},
         "tensorboard": {"boards"},
+        "huggingface_hub": {"hub"},
+        "shtab": {"cli"},
+        "sklearn": {"estimator"},
     }
     for room, path in rooms():
         for name in imports(path):
@@ -94,6 +97,7 @@ def test_what_only_some_need_is_known_to_one_room_each():
 
 def test_importing_the_package_loads_none_of_what_only_some_need():
     heavy = ["matplotlib", "rich", "jsonargparse", "beartype", "optuna", "ray", "tensorboard"]
+    heavy += ["huggingface_hub", "shtab", "sklearn"]
     program = f"import sys, equitrans; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -79,7 +79,7 @@ def config_of(path):
 
 
 def weights(path):
-    return (path / "best.safetensors").read_bytes()
+    return (path / "model.safetensors").read_bytes()
 
 
 # --- every model

@@ -122,7 +122,7 @@ def test_training_records_orbits_and_an_interruption_changes_nothing(tmp_path):
     epochs.close()
     list(Run.open(broken.path).train(data))
     assert (broken.path / "orbits.jsonl").read_text() == (run.path / "orbits.jsonl").read_text()
-    best = [(path / "best.safetensors").read_bytes() for path in (run.path, broken.path)]
+    best = [(path / "model.safetensors").read_bytes() for path in (run.path, broken.path)]
     assert best[0] == best[1]
 
 

@@ -80,7 +80,7 @@ def test_a_training_without_its_files_fails_and_the_command_says_so(run, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["reproduce", "tabel1"], "reproduce: argument table: invalid choice: 'tabel1'"),
+        (["reproduce", "tabel1"], "reproduce: argument table: unknown 'tabel1'"),
         (["reproduce", "table1", "--only", "nobody"], "no system with 'nobody' in its name"),
         (["reproduce", "table1", "--seeds", "0"], "seeds is 0; it must be 1 or more"),
         (["reproduce", "table1", "--workers", "0"], "workers is 0; it must be 1 or more"),
@@ -98,7 +98,7 @@ def test_a_training_without_its_files_fails_and_the_command_says_so(run, tmp_pat
         (["search", "--split", "simple", "--space", "BAD"], "did you mean 'hidden'?"),
         (["search", "search-length", "--trials", "0"], "trials is 0; it must be 1 or more"),
         (["search", "search-length", "--scan-dir", "nowhere"], "nowhere: no such folder"),
-        (["search", "search-length", "--sampler", "grid"], "invalid choice: 'grid'"),
+        (["search", "search-length", "--sampler", "grid"], "unknown 'grid'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -53,7 +53,7 @@ def create(path, settings):
 
 
 def weights(path):
-    return (path / "best.safetensors").read_bytes()
+    return (path / "model.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize("schedule", ["cosine", "constant"])
@@ -149,7 +149,7 @@ def test_a_run_keeps_all_that_decided_it(files):
     again = Run.open(files / "run")
     assert again.config == settings
     content = json.loads((files / "run" / "config.json").read_text())
-    assert content["format"] == 1
+    assert content["format"] == 2
     assert content["seed"] == 3
 
 
@@ -185,14 +185,14 @@ def break_config(path, **changes):
         (lambda p: (p / "config.json").write_text("{"), "config.json is damaged"),
         (lambda p: (p / "config.json").write_text("[]"), "config.json is damaged"),
         (
-            lambda p: break_config(p, format=2, version="9.9"),
-            "written by equitrans 9.9 in format 2",
+            lambda p: break_config(p, format=3, version="9.9"),
+            "written by equitrans 9.9 in format 3",
         ),
         (lambda p: break_config(p, model={"hiden": 3}), "did you mean 'hidden'"),
         (lambda p: break_config(p, model={"hidden": 0}), "model.hidden is 0"),
-        (lambda p: (p / "best.safetensors").unlink(), "--resume .*run continues it"),
+        (lambda p: (p / "model.safetensors").unlink(), "--resume .*run continues it"),
         (
-            lambda p: (p / "best.safetensors").write_bytes(b"x"),
+            lambda p: (p / "model.safetensors").write_bytes(b"x"),
             "(does not hold the weights|is damaged)",
         ),
         (lambda p: break_config(p, model={"hidden": 7}), "(does not hold the weights|is damaged)"),
@@ -233,7 +233,9 @@ def test_settings_that_make_no_sense_are_refused(files):
         DataConfig(split="length", file="x")
     with pytest.raises(ConfigError, match="own data need --classes"):
         load_data(DataConfig(file=str(files / "pairs.tsv")), seed=0)
-    with pytest.raises(ConfigError, match="unknown classes 'verb'; did you mean 'verbs'"):
+    with pytest.raises(
+        ConfigError, match="'verb' is neither classes nor a TOML file of them; did you mean 'verbs'"
+    ):
         load_data(DataConfig(split="simple_p1", classes="verb"), seed=0)
     with pytest.raises(FileNotFoundError):
         load_data(DataConfig(split="simple_p1", classes="verb.toml"), seed=0)

@@ -297,7 +297,7 @@ def test_curves_are_drawn_of_runs_and_of_records(run, tmp_path):
     half.write_text(log.read_text() + log.read_text()[:20])  # while it is being written
     assert run("plot", "curves", waiting.path, "--out", out)[0] == 0
     assert "the following arguments are required: --out" in fails(run, "plot", "lowdata")
-    assert "invalid choice: 'curve'" in fails(run, "plot", "curve", "--out", other)
+    assert "unknown 'curve'; did you mean 'curves'?" in fails(run, "plot", "curve", "--out", other)
     assert not other.exists()
 
 

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
         SymmetryError,
         VocabularyError,
     )
+    from equitrans.estimator import Estimator
     from equitrans.evaluation import Alignment, Prediction, Report
+    from equitrans.exporting import export
     from equitrans.extension import Extension, extend
     from equitrans.fitting import fit
     from equitrans.groups import Action, Group, Permutation
@@ -61,6 +63,7 @@ __all__ = [
     "Discovery",
     "Epoch",
     "EquitransError",
+    "Estimator",
     "Extension",
     "GordonConfig",
     "Group",
@@ -88,6 +91,7 @@ __all__ = [
     "WuConfig",
     "__version__",
     "discover",
+    "export",
     "extend",
     "fit",
     "load_split",
@@ -103,7 +107,9 @@ _ROOMS = {
     "equitrans.discovery": "Discovery discover",
     "equitrans.errors": "ConfigError DataError EquitransError RunError SymmetryError "
     "VocabularyError",
+    "equitrans.estimator": "Estimator",
     "equitrans.evaluation": "Alignment Prediction Report",
+    "equitrans.exporting": "export",
     "equitrans.extension": "Extension extend",
     "equitrans.fitting": "fit",
     "equitrans.groups": "Action Group Permutation",

@@ -119,7 +119,7 @@ def load_classes(
         return named[chosen]
     if Path(chosen).suffix != ".toml" and not Path(chosen).exists():
         raise ConfigError(
-            f"unknown classes {chosen!r}{nearest(chosen, {*named, 'discover'})}; "
-            "or give a TOML file"
+            f"{chosen!r} is neither classes nor a TOML file of them"
+            f"{nearest(chosen, {*named, 'discover'})}"
         )
     return read_classes(chosen)

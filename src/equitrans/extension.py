@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from equitrans.cards import Origin
 from equitrans.errors import SymmetryError, nearest
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.table import TableTranslator
@@ -74,7 +75,7 @@ def extend(trained: Trained, name: str, words: Mapping[str, str]) -> Extension:
     same, new = (_log_prob(translator, before) for translator in (table, model.translator))
     old, same, new = (rows[:, EOS : len(before.target)] for rows in (old, same, new))
     return Extension(
-        replace(trained, model=model.eval(), config=config),
+        replace(trained, model=model.eval(), config=config, origin=Origin()),
         symmetrised=float((old.exp() - same.exp()).abs().max()),
         in_class=_in_class(old, before),
         diluted=float((same - new).max()),

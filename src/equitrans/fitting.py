@@ -1,10 +1,12 @@
 """Models trained in memory, without a directory."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Literal
 
+from equitrans import __version__
 from equitrans.batches import Rows
+from equitrans.cards import Figures, Origin
 from equitrans.config import usual_training
 from equitrans.discovery import discover
 from equitrans.models.catalog import ModelConfig, is_recursive
@@ -47,7 +49,10 @@ def fit(
         max_length=longest_prediction(pairs),
         seed=seed,
     )
+    origin = Origin(version=__version__, seed=seed, training=asdict(training))
     if is_recursive(model):
+        figures = Figures(train_pairs=len(pairs))
+        trained = replace(trained, origin=replace(origin, training={}, figures=figures))
         return learn_rules(trained, pairs, seed=seed)
     learned, held = hold_out(pairs, fraction=0.1, how="random", seed=seed)
     rows = Rows.of(learned, trained.model.sharing)
@@ -56,7 +61,14 @@ def fit(
     for _ in train(state, rows, valid, training):
         pass
     trained.model.load_state_dict(state.best)
-    return trained
+    figures = Figures(
+        train_pairs=len(learned),
+        valid_pairs=len(held),
+        epochs=state.epoch,
+        best_epoch=state.best_epoch,
+        seconds=state.seconds,
+    )
+    return replace(trained, origin=replace(origin, figures=figures))
 
 
 def learn_rules(trained: Trained, pairs: Sequence[Pair], *, seed: int) -> Trained:

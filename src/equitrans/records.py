@@ -256,7 +256,7 @@ class Records:
 
 def read_record(path: Path) -> Record:
     """One record."""
-    record = read_json(path)
+    record = read_json(path, expected=FORMAT)
     for name in ("settings", "seed", "test"):
         if name not in record:
             raise ConfigError(f"{path} is no record: it has no {name!r}")

@@ -4,7 +4,7 @@ config.json       settings, seed, version
 vocabulary.json   words and classes
 epochs.jsonl      a line per epoch
 orbits.jsonl      the orbits of one sentence through training, if asked for
-best.safetensors  the weights of the best epoch
+model.safetensors the weights of the best epoch
 grammar.json      the rules of a recursive aligner
 state.safetensors all that is needed to go on
 """

@@ -1,10 +1,18 @@
-"""A model ready for use: sentences in, predictions out. Knows how it is kept on disk, not how it
-was trained.
+"""A model ready for use: sentences in, predictions out. Knows how it is kept, not how it was made.
+
+A model is a directory, and a run is one with more in it:
+
+config.json        settings, version, and what is known of its origin
+vocabulary.json    words and classes
+grammar.json       the rules of a recursive aligner
+model.safetensors  the weights
+README.md          its card, if it is to be read by others
 """
 
 import json
+import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +20,10 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
-from equitrans import evaluation, texts
+from equitrans import evaluation, hub, texts
 from equitrans.audit import Audit, audit
 from equitrans.batches import Rows, in_order
+from equitrans.cards import Origin, model_card
 from equitrans.errors import DataError, EquitransError, RunError, SymmetryError, shown
 from equitrans.evaluation import Alignment, Prediction, Report, Words
 from equitrans.files import write_atomically
@@ -27,11 +36,14 @@ from equitrans.pairs import Pair, join_words, split_words
 from equitrans.settings import from_dict
 from equitrans.symmetry import LexicalClass, Symmetry
 
-FORMAT = 1
-"""The format of the files below; a directory of a higher one is refused."""
+FORMAT = 2
+"""The format of the files above; a directory of another one is refused."""
 
-WEIGHTS = "best.safetensors"
+WEIGHTS = "model.safetensors"
 GRAMMAR = "grammar.json"
+CARD = "README.md"
+FILES = ("config.json", "vocabulary.json", GRAMMAR, WEIGHTS)
+"""All that a model needs."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,7 @@ class Trained:
     config: ModelConfig
     max_length: int
     characters: bool = False
+    origin: Origin = field(default_factory=Origin)
 
     @classmethod
     def new(
@@ -163,8 +176,31 @@ class Trained:
             return split_words(sentence, characters=self.characters)
         return tuple(sentence)
 
+    def save_pretrained(self, directory: Path | str, *, name: str | None = None) -> None:
+        """Write a directory that needs nothing else, with a card for others to read."""
+        directory = Path(directory)
+        self.save(directory)
+        size = sum(p.numel() for p in self.model.parameters())
+        name = name or directory.resolve().name
+        card = model_card(name, self._config(), self.origin, self.symmetry, parameters=size)
+        write_atomically(directory / CARD, card)
+
+    @classmethod
+    def from_pretrained(
+        cls, name: Path | str, *, revision: str | None = None, device: str | torch.device = "cpu"
+    ) -> "Trained":
+        """A model from a folder, or by its name on the Hugging Face hub, ``owner/name``."""
+        with hub.fetched(name, FILES, revision=revision) as folder:
+            return cls.load(folder, device=device)
+
+    def push_to_hub(self, name: str, *, private: bool = False, revision: str | None = None) -> str:
+        """Put the model on the Hugging Face hub as ``owner/name``, and give its address."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.save_pretrained(folder, name=name)
+            return hub.push(Path(folder), name, private=private, revision=revision)
+
     def save(self, directory: Path | str) -> None:
-        """Write ``config.json``, ``vocabulary.json`` and the weights into a directory."""
+        """Write all but the card into a directory."""
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         self.save_description(directory)
@@ -173,6 +209,15 @@ class Trained:
 
     def save_description(self, directory: Path, **more: Any) -> None:
         """Everything but the weights."""
+        vocabulary = {
+            "source": self.symmetry.source.words,
+            "target": self.symmetry.target.words,
+            "classes": [asdict(c) for c in self.symmetry.classes],
+        }
+        write_atomically(directory / "vocabulary.json", _json(vocabulary))
+        write_atomically(directory / "config.json", _json(self._config() | more))
+
+    def _config(self) -> dict[str, Any]:
         from equitrans import __version__
 
         config = {
@@ -182,15 +227,9 @@ class Trained:
             "characters": self.characters,
             "kind": name_of(self.config),
             "model": asdict(self.config),
-            **more,
         }
-        vocabulary = {
-            "source": self.symmetry.source.words,
-            "target": self.symmetry.target.words,
-            "classes": [asdict(c) for c in self.symmetry.classes],
-        }
-        write_atomically(directory / "vocabulary.json", _json(vocabulary))
-        write_atomically(directory / "config.json", _json(config))
+        origin = self.origin.to_json()
+        return config | {"origin": origin} if origin else config
 
     def save_grammar(self, directory: Path) -> None:
         """The rules of a recursive aligner, where the model has one."""
@@ -242,21 +281,22 @@ class Trained:
             learned = None
             if is_recursive(model) and (directory / GRAMMAR).is_file():
                 learned = from_json(read_json(directory / GRAMMAR), symmetry)
-            return cls.new(
+            trained = cls.new(
                 model,
                 symmetry,
                 max_length=length,
                 characters=characters,
                 learned=learned,
             )
+            return replace(trained, origin=Origin.of_config(config))
         except KeyError as missing:
             raise RunError(f"{directory} does not describe a model: no {missing}") from None
         except (TypeError, AttributeError, EquitransError) as error:
             raise RunError(f"{directory} does not describe a model: {error}") from None
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON file of a run directory, of a format that this version reads."""
+def read_json(path: Path, *, expected: int = FORMAT) -> dict[str, Any]:
+    """A JSON file of a run directory, in the format that this version reads."""
     if not path.parent.is_dir():
         raise RunError(f"{path.parent}: no such run directory")
     if not path.is_file():
@@ -264,14 +304,15 @@ def read_json(path: Path) -> dict[str, Any]:
     content = texts.read_json(path, RunError)
     if not isinstance(content, dict):
         raise RunError(f"{path} is damaged: expected an object")
-    found = content.get("format", FORMAT)
+    found = content.get("format", expected)
     if not isinstance(found, int):
         raise RunError(f"{path} is damaged: its format is {shown(found)}")
-    if found > FORMAT:
+    if found != expected:
         version = shown(content.get("version")).strip("'")
+        advice = "please upgrade" if found > expected else "please train it again"
         raise RunError(
             f"{path.parent} was written by equitrans {version} in format "
-            f"{shown(found)}; this version reads up to {FORMAT}: please upgrade"
+            f"{shown(found)}; this version reads format {expected}: {advice}"
         )
     return content
 
@@ -280,10 +321,9 @@ def refuse_used(path: Path | str) -> None:
     """An error if there is something where a new model is to go."""
     path = Path(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise RunError(
-            f"{path} is in use; choose another directory, "
-            f"or continue the run in it with --resume {path}"
-        )
+        run = f", or continue it with equitrans train --resume {path}"
+        hint = run if (path / "epochs.jsonl").is_file() else ""
+        raise RunError(f"{path} is in use; choose another directory{hint}")
 
 
 def _json(content: dict[str, Any]) -> str:

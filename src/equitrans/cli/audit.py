@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from equitrans.audit import Audit
-from equitrans.cli.arguments import Parser, add_decoding, load
+from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load
 from equitrans.cli.console import Console
 from equitrans.cli.evaluate import add_pairs, find_pairs
 from equitrans.data import load_classes
@@ -26,10 +26,10 @@ SHOWN = 5
 """So many mismatches are shown; JSON has all."""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Measure and print."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("audit", ABOUT, EXAMPLES)
-    parser.add_argument("run", help="a run directory")
+    add_model(parser)
     add_pairs(parser)
     parser.add_argument(
         "--classes",
@@ -44,8 +44,14 @@ def run(arguments: Sequence[str]) -> int:
         help="the largest deviation of log p that passes, relative where log p is above 1 "
         "(default 1e-5)",
     )
-    parser.add_argument("--json", action="store_true", help="everything as one JSON object")
+    add_json(parser)
     add_decoding(parser)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Measure and print."""
+    parser = options()
     asked = parser.parse(arguments)
     if not asked.tolerance > 0:
         parser.error(f"--tolerance is {asked.tolerance}; it must be above 0")

@@ -14,7 +14,14 @@ class Console(RichConsole):
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
         super().__init__(
-            stderr=stderr, quiet=quiet, markup=False, highlight=False, emoji=False, soft_wrap=True
+            stderr=stderr,
+            quiet=quiet,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            soft_wrap=True,
+            # without colors there is no bold either: plain text is what is asked for
+            color_system=None if os.environ.get("NO_COLOR") else "auto",
         )
         if not self.is_terminal:
             self.width = 1000  # what is piped is not broken into lines

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from equitrans.cli.arguments import Parser
+from equitrans.cli.arguments import Parser, add_json
 from equitrans.cli.console import Console
 from equitrans.discovery import Discovery, discover
 from equitrans.errors import ConfigError
@@ -30,8 +30,8 @@ SHOWN = 10
 """So many misfits are shown; JSON has all."""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Discover and print."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("discover", ABOUT, EXAMPLES)
     parser.add_argument("data", nargs="?", metavar="FILE", help="pairs, TSV or SCAN format")
     parser.add_argument("--split", help="the training part of a SCAN split instead")
@@ -44,7 +44,13 @@ def run(arguments: Sequence[str]) -> int:
         help="the share of comparisons that may contradict a class (default 0.2)",
     )
     parser.add_argument("--out", metavar="FILE", help="write the classes as TOML")
-    parser.add_argument("--json", action="store_true", help="everything as one JSON object")
+    add_json(parser)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Discover and print."""
+    parser = options()
     asked = parser.parse(arguments)
     if not 0 <= asked.tolerance < 1:
         parser.error(f"--tolerance is {asked.tolerance}; it must lie in [0, 1)")

@@ -2,20 +2,18 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
 
-from equitrans.cli.arguments import Parser, add_decoding, load
+from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load, note
 from equitrans.cli.console import Console
 from equitrans.errors import ConfigError, VocabularyError
 from equitrans.evaluation import Report, Tally, unknown_targets
 from equitrans.files import write_atomically
 from equitrans.pairs import Pair, join_words, read_pairs
-from equitrans.runs import Run
 from equitrans.scan import load_split
 from equitrans.trained import Trained
 
@@ -32,25 +30,27 @@ SHOWN = 10
 """So many templates are shown, worst first; JSON has all."""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Predict, compare, print."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("evaluate", ABOUT, EXAMPLES)
-    parser.add_argument("run", help="a run directory")
+    add_model(parser)
     add_pairs(parser)
-    parser.add_argument("--json", action="store_true", help="all figures as one JSON object")
+    add_json(parser, what="all figures")
     parser.add_argument(
         "--errors", metavar="FILE", help="write source, target and prediction of errors"
     )
     add_decoding(parser)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Predict, compare, print."""
+    parser = options()
     asked = parser.parse(arguments)
     trained = load(asked)
     pairs = find_pairs(asked, trained)
     for word, count in unknown_targets(pairs, trained.symmetry).items():
-        print(
-            f"equitrans: the model has no target word {word!r}; "
-            f"{count} pairs with it count as wrong",
-            file=sys.stderr,
-        )
+        note(asked, f"the model has no target word {word!r}; {count} pairs with it count as wrong")
     report = trained.evaluate(pairs, width=asked.width)
     if asked.errors is not None:
         rows = ((p.source, p.target, words) for p, words in report.errors)
@@ -79,11 +79,10 @@ def find_pairs(asked: argparse.Namespace, trained: Trained) -> tuple[Pair, ...]:
     else:
         name, scan_dir = asked.split, asked.scan_dir
         if name is None:
-            config = Run.open(asked.run).config.data
-            name, scan_dir = config.split, scan_dir or config.scan_dir
+            name, scan_dir = trained.origin.split, scan_dir or trained.origin.scan_dir
         if name is None:
             raise ConfigError(
-                f"{asked.run} was trained on own data; say with --data FILE what to judge by"
+                f"{asked.run} was trained on no split; say with --data FILE what to judge by"
             )
         origin, pairs = name, getattr(load_split(name, scan_dir), asked.part)
     for pair in pairs:

@@ -1,8 +1,10 @@
 """equitrans extend: new words in a class of a trained model, with no training."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
-from equitrans.cli.arguments import Parser
+from equitrans.cli.arguments import Parser, add_json, add_model
 from equitrans.cli.console import Console
 from equitrans.errors import ConfigError
 from equitrans.extension import extend
@@ -18,14 +20,20 @@ EXAMPLES = """\
   equitrans extend runs/jump --class directions up=I_UP down=I_DOWN --out runs/updown"""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Extend, save, and say what changed."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("extend", ABOUT, EXAMPLES)
-    parser.add_argument("run", help="a run directory")
+    add_model(parser)
     parser.add_argument("words", nargs="+", metavar="WORD=TARGET", help="a word, its translation")
     parser.add_argument("--class", dest="name", required=True, metavar="NAME", help="the class")
     parser.add_argument("--out", required=True, metavar="RUN", help="where the new model goes")
-    asked = parser.parse(arguments)
+    add_json(parser)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Extend, save, and say what changed."""
+    asked = options().parse(arguments)
     words: dict[str, str] = {}
     for given in map(one_spelling, asked.words):
         check_seen(given)
@@ -39,8 +47,13 @@ def run(arguments: Sequence[str]) -> int:
     trained = Trained.load(asked.run)
     extension = extend(trained, asked.name, words)
     extension.trained.save(asked.out)
-    console = Console()
     (c,) = (c for c in extension.trained.symmetry.classes if c.name == asked.name)
+    if asked.json:
+        changes = ("symmetrised", "in_class", "diluted")
+        content = asdict(c) | {name: getattr(extension, name) for name in changes}
+        print(json.dumps(content | {"out": asked.out}, ensure_ascii=False))
+        return 0
+    console = Console()
     console.print(f"class {c.name!r} is now {join_words(c.source)}: {asked.out}")
     if trained.symmetry.kind == "cyclic":
         console.print(

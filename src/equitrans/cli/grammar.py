@@ -2,11 +2,10 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from typing import Any
 
-from equitrans.cli.arguments import Parser
+from equitrans.cli.arguments import Parser, add_json, add_model, note
 from equitrans.cli.console import Console, load_plots
 from equitrans.errors import ConfigError
 from equitrans.grammar.derivations import Tree
@@ -28,13 +27,19 @@ SHOWN = 20
 """So many exceptions are shown; JSON has all."""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Print rules, or a derivation."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("grammar", ABOUT, EXAMPLES)
-    parser.add_argument("run", help="a run directory")
+    add_model(parser)
     parser.add_argument("--derive", metavar="SENTENCE", help="show the derivation of a sentence")
     parser.add_argument("--plot", metavar="FILE", help="draw the derivation")
-    parser.add_argument("--json", action="store_true", help="everything as one JSON object")
+    add_json(parser)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print rules, or a derivation."""
+    parser = options()
     asked = parser.parse(arguments)
     if asked.plot is not None and asked.derive is None:
         parser.error("--plot draws a derivation; say of what with --derive SENTENCE")
@@ -57,7 +62,7 @@ def _derive(asked: argparse.Namespace, trained: Trained, model: RecursiveTransdu
     source = trained.words(asked.derive)
     _, alignments, tree = model.derivations(source)
     if tree is None:
-        print(f"equitrans: {asked.derive!r}: no derivation", file=sys.stderr)
+        note(asked, f"{asked.derive!r}: no derivation")
         return 1
     names = Names(trained.symmetry)
     nested = _nested(model, names, tree, source)
@@ -78,7 +83,7 @@ def _derive(asked: argparse.Namespace, trained: Trained, model: RecursiveTransdu
     if asked.plot is not None:
         plots = load_plots()
         plots.save_figure(plots.draw_tree(nested), asked.plot)
-        print(f"equitrans: wrote {asked.plot}", file=sys.stderr)
+        note(asked, f"wrote {asked.plot}")
     return 0
 
 

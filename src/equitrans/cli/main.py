@@ -23,12 +23,15 @@ COMMANDS = {
     "predict": "transduce sentences with a trained model",
     "audit": "measure how equivariant a trained model is",
     "orbits": "see which pairs a trained model cannot tell apart",
+    "export": "write a trained model as one directory that needs nothing else",
     "extend": "add words to a class of a trained model",
     "grammar": "show the rules of a recursive aligner, or a derivation",
     "reproduce": "run an experiment of the paper, with our figures beside its own",
     "search": "look for better settings, by validation loss",
     "tables": "print the tables of experiments that were run before",
     "plot": "draw learning curves, and the pictures of experiments that were run before",
+    "doctor": "say what is installed, what is missing and how to get it",
+    "completion": "print what a shell needs to complete command lines",
 }
 
 USAGE = """\
@@ -44,7 +47,14 @@ examples:
   equitrans evaluate runs/jump --split add_jump
   equitrans predict runs/jump "jump twice" --alignments
 
-equitrans COMMAND --help says more."""
+exit status:
+  0    done
+  1    a check failed, or a sentence has no derivation
+  2    an error of yours; one line on standard error says which
+  130  interrupted
+
+Every command has --quiet, and --json where it prints figures. Colors are for terminals; NO_COLOR=1
+turns them off. equitrans COMMAND --help says more."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from rich.table import Table
 
-from equitrans.cli.arguments import Parser, add_decoding, load
+from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load
 from equitrans.cli.console import Console, load_plots
 from equitrans.orbits import Orbits
 from equitrans.runs import Run
@@ -24,15 +24,21 @@ EXAMPLES = """\
   equitrans orbits runs/jump --plot orbits.png"""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Compute and print, or draw."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("orbits", ABOUT, EXAMPLES)
-    parser.add_argument("run", help="a run directory")
+    add_model(parser)
     parser.add_argument("sentence", nargs="?", metavar="SENTENCE", help="words with spaces between")
     parser.add_argument("--target", help="its target; without it, what the model predicts")
-    parser.add_argument("--json", action="store_true", help="everything as one JSON object")
+    add_json(parser)
     parser.add_argument("--plot", metavar="FILE", help="draw the record of training")
     add_decoding(parser)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Compute and print, or draw."""
+    parser = options()
     asked = parser.parse(arguments)
     if asked.sentence is None and asked.plot is None:
         parser.error("give a sentence, or --plot FILE")

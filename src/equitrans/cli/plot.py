@@ -29,19 +29,27 @@ MANY = 10
 """So many curves have colors of their own."""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Read and draw."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("plot", ABOUT, EXAMPLES)
     searches = experiments.search_names()
     known = ["curves", "lowdata", "orbits", *searches]
     parser.add_argument("what", choices=known, help="curves, or an experiment")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="runs or records, for curves")
+    parser.add_argument(
+        "files", nargs="*", default=[], metavar="FILE", help="runs or records, for curves"
+    )
     parser.add_argument("--out", required=True, metavar="FILE", help="the picture to write")
     parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
     parser.add_argument("--only", metavar="TEXT", help="systems with this in their names")
     parser.add_argument(
         "--drawn", action="store_true", help="of runs without the official files (no --scan-dir)"
     )
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Read and draw."""
+    parser = options()
     asked = parser.parse(arguments)
     plots = load_plots()
     if asked.what == "curves":
@@ -50,7 +58,7 @@ def run(arguments: Sequence[str]) -> int:
         figure = plots.draw_curves(_curves([Path(file) for file in asked.files]))
     elif asked.files:
         parser.error(f"{asked.what} is drawn from records; files are for curves")
-    elif asked.what in searches:
+    elif asked.what in experiments.search_names():
         plan = experiments.load_search(asked.what)
         found = plan.found(Records(Path(asked.records)), official=not asked.drawn)
         figure = draw_search(plots, plan, found)

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from equitrans.cli.arguments import Parser, add_decoding, load
+from equitrans.cli.arguments import Parser, add_decoding, add_model, load, note
 from equitrans.cli.console import load_plots
 from equitrans.errors import DataError, VocabularyError
 from equitrans.evaluation import Alignment, Prediction, Words
@@ -31,12 +31,12 @@ CHUNK = 4096
 """So many lines are read before any is answered: enough to share work, few enough to stream."""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Predict and print."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("predict", ABOUT, EXAMPLES)
-    parser.add_argument("run", help="a run directory")
+    add_model(parser)
     parser.add_argument(
-        "sentences", nargs="*", metavar="SENTENCE", help="words separated by spaces"
+        "sentences", nargs="*", default=[], metavar="SENTENCE", help="words separated by spaces"
     )
     parser.add_argument("--file", metavar="FILE", help="sentences, one a line; - is standard input")
     parser.add_argument(
@@ -51,6 +51,12 @@ def run(arguments: Sequence[str]) -> int:
     style.add_argument("--json", action="store_true", help="one JSON object a sentence")
     style.add_argument("--tsv", action="store_true", help="source, target, log-probability, rank")
     add_decoding(parser)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Predict and print."""
+    parser = options()
     asked = parser.parse(arguments)
     if asked.sentences and asked.file is not None:
         parser.error("give sentences or --file, not both")
@@ -74,12 +80,11 @@ def run(arguments: Sequence[str]) -> int:
                 (predictions,) = fallback.n_best([source], n=asked.n_best, width=asked.width)
             if predictions[0].is_refused:
                 refused = True
-                print(f"equitrans: {trained.text(source)!r}: no derivation", file=sys.stderr)
+                note(asked, f"{trained.text(source)!r}: no derivation")
             elif not predictions[0].finished:
-                print(
-                    f"equitrans: {trained.text(source)!r}: "
-                    f"no end within {trained.max_length} words",
-                    file=sys.stderr,
+                note(
+                    asked,
+                    f"{trained.text(source)!r}: no end within {trained.max_length} words",
                 )
             alignment = None
             if (asked.alignments or asked.plot) and not predictions[0].is_refused:
@@ -88,7 +93,9 @@ def run(arguments: Sequence[str]) -> int:
             sys.stdout.write(_format(asked, trained, source, predictions, alignment))
         sys.stdout.flush()
     if asked.plot and drawn:
-        _draw(drawn, asked.plot)
+        plots = load_plots()
+        plots.save_figure(plots.draw_alignments(drawn), asked.plot)
+        note(asked, f"wrote {asked.plot}")
     return 1 if refused else 0
 
 
@@ -104,7 +111,7 @@ def _sentences(asked: argparse.Namespace, trained: Trained) -> Iterator[Words]:
         if sys.stdin is None:
             raise DataError("there is no standard input; give sentences or --file")
         if sys.stdin.isatty():
-            print("equitrans: reading sentences, one a line; end with Ctrl-D", file=sys.stderr)
+            note(asked, "reading sentences, one a line; end with Ctrl-D")
         lines = ((f"line {i}", line) for i, line in decode_lines(sys.stdin.buffer, "line "))
     for where, line in lines:
         if not line.strip():
@@ -167,9 +174,3 @@ def _arrows(alignment: Alignment) -> str:
         f"  {word:{width}} ← {n} {alignment.source[n]}  {row[n]:.3f}\n"
         for word, n, row in zip(alignment.target, alignment.best, alignment.prob, strict=True)
     )
-
-
-def _draw(alignments: list[Alignment], path: str) -> None:
-    plots = load_plots()
-    plots.save_figure(plots.draw_alignments(alignments), path)
-    print(f"equitrans: wrote {path}", file=sys.stderr)

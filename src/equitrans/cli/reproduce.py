@@ -1,11 +1,13 @@
 """equitrans reproduce: an experiment of the paper, from its description to its table."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from equitrans import experiments
-from equitrans.cli.arguments import Parser
+from equitrans.cli.arguments import Parser, add_json
 from equitrans.cli.search import look
+from equitrans.cli.tables import table_content
 from equitrans.cli.work import Work, add_work
 from equitrans.records import Records
 from equitrans.tables import make_seeds, make_table
@@ -21,8 +23,8 @@ EXAMPLES = """\
   equitrans reproduce lowdata --scan-dir SCAN --ray local"""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Train what is missing, then print the table."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("reproduce", ABOUT, EXAMPLES)
     searches = experiments.search_names()
     parser.add_argument("table", choices=[*experiments.names(), *searches], help="the experiment")
@@ -30,9 +32,15 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", metavar="TEXT", help="systems with this in their names")
     parser.add_argument("--seeds", type=int, metavar="N", help="at most so many trainings a cell")
     add_work(parser)
-    parser.set_defaults(sampler="random", storage=None, plot=None, json=False)
-    asked = parser.parse(arguments)
-    if asked.table in searches:
+    add_json(parser, what="the records of the table")
+    parser.set_defaults(sampler="random", storage=None, plot=None)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Train what is missing, then print the table."""
+    asked = options().parse(arguments)
+    if asked.table in experiments.search_names():
         return look(experiments.load_search(asked.table, quick=asked.quick), asked)
     experiment = experiments.load(asked.table, quick=asked.quick)
     experiment = experiment.restricted(only=asked.only, seeds=asked.seeds)
@@ -40,6 +48,9 @@ def run(arguments: Sequence[str]) -> int:
     records = Records(Path(asked.records))
     work = Work.of(asked)
     work.follow(records.missing(experiment.jobs(official=official)), records)
-    print(make_table(experiment, records, official=official))
-    print(make_seeds(experiment, records, official=official), end="")
+    if asked.json:
+        print(json.dumps(table_content(experiment, records, official=official), ensure_ascii=False))
+    else:
+        print(make_table(experiment, records, official=official))
+        print(make_seeds(experiment, records, official=official), end="")
     return 1 if work.failed else 0

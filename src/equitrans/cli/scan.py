@@ -1,6 +1,7 @@
 """equitrans scan: the data set itself."""
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +18,14 @@ from equitrans.symmetry import format_classes
 
 EXAMPLES = """\
   equitrans scan list
+  equitrans scan list --json
   equitrans scan show add_jump --part test --rows 5
   equitrans scan export add_jump --out data/
   equitrans scan download --out scan/"""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """List, show, export or download."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("scan", "The splits of SCAN: list, show, export or download them.", EXAMPLES)
     parser.add_argument("what", choices=["list", "show", "export", "download"])
     parser.add_argument("split", nargs="?", help="the name of a split, for show and export")
@@ -34,7 +36,14 @@ def run(arguments: Sequence[str]) -> int:
         "--format", choices=["tsv", "scan"], default="tsv", help="how to write pairs"
     )
     parser.add_argument("--out", metavar="DIR", help="where export and download write")
+    parser.add_argument("--json", action="store_true", help="the list as one JSON object")
     parser.add_argument("--url", default=OFFICIAL, help="where to download from")
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """List, show, export or download."""
+    parser = options()
     asked = parser.parse(arguments)
     if asked.what in ("show", "export") and asked.split is None:
         parser.error(f"{asked.what} needs the name of a split; 'equitrans scan list' has them")
@@ -42,15 +51,24 @@ def run(arguments: Sequence[str]) -> int:
         parser.error(f"{asked.what} needs --out DIR")
     if asked.rows < 0:
         parser.error(f"--rows is {asked.rows}; it must be 0 or more")
+    if asked.json and asked.what != "list":
+        parser.error(f"--json is for list; {asked.what} has --format")
     {"list": _list, "show": _show, "export": _export, "download": _download}[asked.what](asked)
     return 0
 
 
 def _list(asked: argparse.Namespace) -> None:
-    table = Table("split", "train", "test", "from", "what is special", box=None)
+    rows = []
     for name, rule in RULES.items():
         split = load_split(name, asked.scan_dir)
-        table.add_row(name, str(len(split.train)), str(len(split.test)), split.origin, rule.about)
+        rows.append((name, len(split.train), len(split.test), split.origin, rule.about))
+    if asked.json:
+        keys = ("train", "test", "origin", "about")
+        print(json.dumps({name: dict(zip(keys, row, strict=True)) for name, *row in rows}))
+        return
+    table = Table("split", "train", "test", "from", "what is special", box=None)
+    for row in rows:
+        table.add_row(*map(str, row))
     Console().print(table)
 
 

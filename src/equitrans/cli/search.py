@@ -30,8 +30,8 @@ EXAMPLES = """\
   equitrans search --split add_jump --space space.toml --trials 20"""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Try what is left to try, then print what was found."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("search", ABOUT, EXAMPLES)
     known = experiments.search_names()
     parser.add_argument("name", nargs="?", help=f"a search of the project: {', '.join(known)}")
@@ -46,7 +46,12 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--plot", metavar="FILE", help="draw validation against test figures")
     parser.add_argument("--json", action="store_true", help="every trial as a line of JSON")
     add_work(parser)
-    asked = parser.parse(arguments)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Try what is left to try, then print what was found."""
+    asked = options().parse(arguments)
     plan = _plan(asked.name, asked.split, asked.space)
     if asked.trials is not None:
         plan = replace(plan, trials=asked.trials)

@@ -56,6 +56,11 @@ examples:
 """
 
 
+def options() -> ArgumentParser:
+    """Its command line, with the settings of the usual model."""
+    return _parser(recipe(default_recipe("transducer"), None))
+
+
 def run(arguments: Sequence[str]) -> int:
     """Start a run or continue one."""
     asked = _parse(arguments)
@@ -198,6 +203,8 @@ def _one_line(message: str, options: Sequence[str]) -> str:
     """What jsonargparse says, in the house's words."""
     if match := re.match(r"unrecognized arguments: (\S+)", message):
         name = match[1].partition("=")[0]
+        if not name.startswith("-"):
+            return f"{name!r} is one argument too many"
         return f"{name} is not a setting{nearest(name, options)}"
     key = re.match(r'Parser key "(.+?)":', message)
     expected = [
@@ -234,12 +241,19 @@ def _parser(settings: Settings) -> ArgumentParser:
         "--split", type=str | None, help="a SCAN split; 'equitrans scan list' has them"
     )
     parser.add_argument(
-        "--scan_dir", "--scan-dir", type=str | None, help="folder of the official files"
+        "--scan_dir",
+        "--scan-dir",
+        type=str | None,
+        metavar="DIR",
+        help="folder of the official files",
     )
-    parser.add_argument("--data", type=str | None, help="pairs of your own, TSV or SCAN format")
+    parser.add_argument(
+        "--data", type=str | None, metavar="FILE", help="pairs of your own, TSV or SCAN format"
+    )
     parser.add_argument(
         "--classes",
         type=str | None,
+        metavar="FILE",
         help="a TOML file, discover, or none; with a split also verbs, directions, both",
     )
     parser.add_argument("--characters", action="store_true", help="words are single characters")
@@ -253,8 +267,10 @@ def _parser(settings: Settings) -> ArgumentParser:
     parser.add_argument(
         "--validation", type=float, default=0.1, help="the share of distinct pairs held out"
     )
-    parser.add_argument("--out", type=str | None, help="the run directory to make")
-    parser.add_argument("--resume", type=str | None, help="a run directory to continue")
+    parser.add_argument("--out", type=str | None, metavar="RUN", help="the run directory to make")
+    parser.add_argument(
+        "--resume", type=str | None, metavar="RUN", help="a run directory to continue"
+    )
     parser.add_argument("--recipe", help=", ".join(recipe_names()))
     parser.add_argument("--kind", help=SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help="decides all that is random")
@@ -266,12 +282,15 @@ def _parser(settings: Settings) -> ArgumentParser:
     )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--threads", type=int, default=1, help="torch threads; one is fastest here")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--quiet", action="store_true", help="no notes and no progress")
     parser.add_argument(
         "--tensorboard", action="store_true", help="write RUN/tensorboard, to be watched with it"
     )
     parser.add_argument(
-        "--config", action=ActionConfigFile, help="settings from a YAML or JSON file"
+        "--config",
+        action=ActionConfigFile,
+        metavar="FILE",
+        help="settings from a YAML or JSON file",
     )
     parser.add_class_arguments(find_model(settings["kind"]), "model")
     (choice,) = (action for action in parser._actions if "--model" in action.option_strings)
@@ -328,6 +347,4 @@ def _describe(console: Console, data: Data) -> None:
         f"classes: {names}",
     )
     if data.unseen:
-        console.print(
-            f"class words that no pair shows: {', '.join(data.unseen)}",
-        )
+        console.print(f"class words that no pair shows: {', '.join(data.unseen)}")

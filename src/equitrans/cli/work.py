@@ -40,7 +40,6 @@ def add_work(parser: Parser) -> None:
         "--ray", metavar="ADDRESS", help="on a Ray cluster instead; local starts one here"
     )
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 @dataclass

@@ -1,0 +1,78 @@
+"""equitrans export: a trained model as one directory that needs nothing else."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load, note
+from equitrans.cli.console import Console
+from equitrans.cli.evaluate import add_pairs, find_pairs
+from equitrans.exporting import TestSet, export
+from equitrans.trained import Trained, refuse_used
+
+ABOUT = """\
+Write a trained model as one directory: settings, words, classes, rules, weights, and a card with
+its figures, as the Hugging Face hub has them. It is judged on the test part of its own split, or on
+what --data or --split say. The directory can be used wherever a run can, and anywhere else with
+Trained.from_pretrained."""
+EXAMPLES = """\
+  equitrans export runs/jump --out jump
+  equitrans export runs/mine --data test.tsv --out mine
+  equitrans export runs/jump --no-test --out jump --json
+  equitrans predict jump "jump twice" """
+
+
+def options() -> Parser:
+    """Its command line."""
+    parser = Parser("export", ABOUT, EXAMPLES)
+    add_model(parser)
+    parser.add_argument("--out", required=True, metavar="DIR", help="the directory to make")
+    add_pairs(parser)
+    parser.add_argument("--no-test", action="store_true", help="do not judge the model")
+    add_json(parser, what="its origin and figures")
+    add_decoding(parser)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Judge, write, and say what was written."""
+    parser = options()
+    asked = parser.parse(arguments)
+    if asked.no_test and (asked.data is not None or asked.split is not None):
+        parser.error("give --no-test, or what to judge by, not both")
+    refuse_used(asked.out)
+    trained = load(asked)
+    test = None if asked.no_test else _find_test(asked, trained)
+    trained = export(
+        asked.run,
+        asked.out,
+        test=test,
+        width=asked.width,
+        device=next(trained.model.parameters()).device,
+    )
+    figures = trained.origin.figures
+    if asked.json:
+        content = trained.origin.to_json() | {"out": asked.out}
+        print(json.dumps(content, ensure_ascii=False))
+        return 0
+    if figures.exact_match is None:
+        note(asked, "the card has no test figures; --data FILE or --split NAME makes some")
+    console = Console()
+    console.print(f"{asked.out}: {', '.join(sorted(p.name for p in Path(asked.out).iterdir()))}")
+    if figures.exact_match is not None:
+        console.print(
+            f"exact match {100 * figures.exact_match:.2f} % on {figures.test_set} "
+            f"({figures.test_right} of {figures.test_pairs})"
+        )
+    return 0
+
+
+def _find_test(asked: argparse.Namespace, trained: Trained) -> TestSet | None:
+    """What to judge by, if there is something."""
+    if asked.data is not None:
+        return TestSet(Path(asked.data).name, find_pairs(asked, trained))
+    split = asked.split or trained.origin.split
+    if split is None:
+        return None
+    return TestSet(f"SCAN {split}, {asked.part} part", find_pairs(asked, trained))
