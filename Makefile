@@ -21,6 +21,9 @@ types: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python bench/bench.py
+	$(BIN)/python -m pytest -o addopts= -q bench/test_scaling.py --benchmark-only --benchmark-columns=min,median \
+		--benchmark-json bench/scaling.json
+	$(BIN)/python bench/plot_scaling.py bench/scaling.json docs/pictures/scaling.png
 
 results: .venv/installed
 	$(BIN)/python docs/update.py
