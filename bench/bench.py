@@ -1,12 +1,13 @@
-"""Speed and memory as ratios, both sides measured in this run, on one thread.
+"""Speed as ratios, both sides measured in this run, on one thread.
 
     make bench
 
 Training compares pairs per second on Add Jump, at the paper's sizes, with the plain implementation
 of the tests: batches of eight pairs, vectorised over positions, the G-stack at every position,
 nothing shared. Decoding compares sentences per second of a model that has learned Add Jump with the
-plain implementation's search, and with our own, one sentence at a time. Then every model of the catalog, as its recipe for Add Jump has it: what it trains and what
-it decodes in a second, and how many times as much ours does.
+plain implementation's search, and with our own, one sentence at a time. Then every model of the
+catalog, as its recipe for Add Jump has it: what it trains and what it decodes in a second, and how
+many times as much ours does.
 """
 
 import argparse

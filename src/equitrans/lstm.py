@@ -7,6 +7,8 @@ opens the forget gate: nothing is read there. Rows of unequal length need no pac
 backwards is reading what has been flipped.
 """
 
+import warnings
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -15,6 +17,9 @@ from equitrans.vocabulary import PAD
 
 SHUT = 1e4
 """The sigmoid of its negative is 0 in any floating point."""
+
+# torch would like both weights of an LSTM on a GPU in one piece; one of ours is made in every call
+warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous")
 
 FEW = 256
 """Up to so many symbols are given as unit vectors; more of them, as their embeddings."""
@@ -53,17 +58,12 @@ class LSTM(nn.Module):
     ) -> tuple[Float[Tensor, "b t s"], Float[Tensor, "b s"]]:
         """Hidden states after each symbol, from (h, c) or from zero, and the cells at the end."""
         inputs, weight = self._inputs(symbols)
-        weight_hidden: Tensor = self.weight_hidden
-        if inputs.is_cuda:  # there both weights must stand in one piece
-            both = torch.cat([weight.flatten(), weight_hidden.flatten()])
-            weight = both[: weight.numel()].view_as(weight)
-            weight_hidden = both[weight.numel() :].view_as(weight_hidden)
         if h is None or c is None:
             h = c = inputs.new_zeros(len(symbols), self.weight_hidden.shape[1])
         states, _, cells = torch.lstm(
             inputs,
             (h[None], c[None]),
-            (weight, weight_hidden),
+            (weight, self.weight_hidden),
             has_biases=False,
             num_layers=1,
             dropout=0.0,

@@ -32,7 +32,7 @@ class TrainingConfig:
         passes: passes over the data in an epoch, for data so small that one is not worth validating
         seconds: time after which training ends; null for no such limit
         updates: as many epochs as make so many updates; with neither this nor epochs nor seconds,
-            a hundred updates per form, but from 500 to 7000
+            a hundred updates per form, but from 500 to 5000
         batching: batches of forms, each with all its pairs and all counting the same, or of pairs
             as in the paper
         batch: forms or pairs in a batch
@@ -135,7 +135,7 @@ def epochs_to_train(data: Rows, config: TrainingConfig) -> int | None:
     if updates is None:
         if config.seconds is not None:
             return None
-        updates = min(max(100 * data.n_forms, 500), 7000)
+        updates = min(max(100 * data.n_forms, 500), 5000)
     return math.ceil(updates / _updates_per_epoch(data, config))
 
 
