@@ -1,0 +1,149 @@
+"""One thread that does all the work, in the order in which it is asked for.
+
+Predictions that are asked for while it is busy are made together: a beam search over ten sentences
+takes little longer than over one. Answers are remembered up to a size. What is not done: work that
+has begun is not broken off, so the sizes of what may be asked are what bounds it.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from equitrans.errors import EquitransError
+from equitrans.evaluation import Prediction, Words
+from equitrans.explorer.judging import Judge
+from equitrans.trained import Trained
+
+SECONDS = 10.0
+"""So long may an answer take."""
+WAITING = 256
+"""So many may wait for answers at once."""
+TOGETHER = 32
+"""So many sentences are predicted at once."""
+N_BEST = 5
+REMEMBERED_BYTES = 32_000_000
+REMEMBERED_PREDICTIONS = 4096
+
+Value = TypeVar("Value")
+Key = tuple[str, ...]
+
+
+class BusyError(EquitransError):
+    """Too many are waiting, or it takes too long; try again."""
+
+
+class Desk:
+    """Work for one thread; its methods are for one event loop."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="desk")
+        self._waiting = 0
+        self._asked: dict[Key, dict[Words, asyncio.Future[list[Prediction]]]] = {}
+        self._models: dict[Key, Trained] = {}
+        self._flushing: asyncio.Task[None] | None = None
+        self._predictions: OrderedDict[tuple[Key, Words], list[Prediction]] = OrderedDict()
+        self._answers: OrderedDict[Key, bytes] = OrderedDict()
+        self._bytes = 0
+        self._judging: dict[str, asyncio.Task[None]] = {}
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        for task in self._judging.values():
+            task.cancel()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def work(self, do: Callable[..., Value], *arguments: Any) -> Value:
+        """What a function gives, in its turn."""
+        loop = asyncio.get_running_loop()
+        return await self._limited(loop.run_in_executor(self._thread, do, *arguments))
+
+    async def remembered(self, key: Key, make: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
+        """An answer, made if it is not there yet."""
+        if key in self._answers:
+            self._answers.move_to_end(key)
+            return self._answers[key]
+        content = await make()
+        if key not in self._answers and len(content) < REMEMBERED_BYTES // 8:
+            self._answers[key] = content
+            self._bytes += len(content)
+            while self._bytes > REMEMBERED_BYTES:
+                self._bytes -= len(self._answers.popitem(last=False)[1])
+        return content
+
+    async def best(self, key: Key, trained: Trained, words: Words) -> list[Prediction]:
+        """The best targets of a sentence whose words are known."""
+        found = self._predictions.get((key, words))
+        if found is not None:
+            self._predictions.move_to_end((key, words))
+            return found
+        self._models[key] = trained
+        asked = self._asked.setdefault(key, {})
+        if words not in asked:
+            asked[words] = asyncio.get_running_loop().create_future()
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush())
+        return await self._limited(asyncio.shield(asked[words]))
+
+    async def _flush(self) -> None:
+        """Predict what is asked for, until nothing is."""
+        loop = asyncio.get_running_loop()
+        try:
+            while self._asked:
+                key = next(iter(self._asked))
+                asked, trained = self._asked.pop(key), self._models.pop(key)
+                sentences = list(asked)
+                for start in range(0, len(sentences), TOGETHER):
+                    chunk = sentences[start : start + TOGETHER]
+                    await self._predict(loop, key, trained, {s: asked[s] for s in chunk})
+        finally:
+            self._flushing = None
+
+    async def _predict(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        key: Key,
+        trained: Trained,
+        asked: dict[Words, asyncio.Future[list[Prediction]]],
+    ) -> None:
+        def predict() -> list[list[Prediction]]:
+            return trained.n_best(list(asked), n=N_BEST, width=N_BEST)
+
+        try:
+            found = await loop.run_in_executor(self._thread, predict)
+        except Exception as error:  # whoever waits is told, and the others go on
+            for future in asked.values():
+                if not future.done():
+                    future.set_exception(error)
+                    future.exception()  # it may be that nobody waits any more
+            return
+        for words, future, best in zip(asked, asked.values(), found, strict=True):
+            self._predictions[key, words] = best
+            if not future.done():
+                future.set_result(best)
+        while len(self._predictions) > REMEMBERED_PREDICTIONS:
+            self._predictions.popitem(last=False)
+
+    def judge(self, name: str, judge: Judge) -> None:
+        """See to it that a model is being judged, between other work."""
+        if name not in self._judging:
+            self._judging[name] = asyncio.create_task(self._judge(judge))
+
+    async def _judge(self, judge: Judge) -> None:
+        loop = asyncio.get_running_loop()
+        while await loop.run_in_executor(self._thread, judge.step):
+            pass
+
+    async def _limited(self, waited: asyncio.Future[Value]) -> Value:
+        if self._waiting >= WAITING:
+            waited.cancel()
+            raise BusyError("too many requests are waiting; try again")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await waited
+        except TimeoutError:
+            raise BusyError(f"this takes longer than {SECONDS:g} seconds; try less") from None
+        finally:
+            self._waiting -= 1
