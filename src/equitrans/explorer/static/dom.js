@@ -28,10 +28,19 @@ export function note(...content) {
 // A probability as a person would write it.
 export function probability(p) {
   if (p >= 0.9995 && p < 1) return "> 0.999";
-  if (p > 0 && p < 0.0005) return p < 1e-6 ? "≈ 0" : p.toExponential(0).replace("e-", "·10⁻").replace(
+  if (p < 0.0005) return p < 1e-6 ? "≈ 0" : p.toExponential(0).replace("e-", "·10⁻").replace(
     /⁻(\d+)$/, (_, n) => "⁻" + [...n].map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]).join(""));
   return p.toFixed(3);
 }
+
+// Target words, up to as many as can be read; those at some places are marked.
+export function targetWords(words, marked = () => false) {
+  const shown = words.slice(0, MOST).map((word, m) =>
+    h("span", { class: marked(m) ? "word moved" : "word" }, word));
+  if (words.length > MOST) shown.push(h("span", { class: "muted" }, `… and ${words.length - MOST} more`));
+  return shown.length ? shown : [h("span", { class: "muted" }, "(empty)")];
+}
+const MOST = 60;
 
 export function count(n, one, many = one + "s") {
   return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;

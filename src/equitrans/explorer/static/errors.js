@@ -1,7 +1,7 @@
 // Mistakes on the test pairs, found in the background.
 
 import { ofRun } from "./api.js";
-import { count, h, note } from "./dom.js";
+import { count, h, note, targetWords } from "./dom.js";
 import { follow, go, state, toCommand } from "./state.js";
 
 export async function errorsView(model, again) {
@@ -48,9 +48,8 @@ export async function errorsView(model, again) {
 }
 
 function line(name, words, others, model, command) {
-  const shown = h("span", { class: "words" }, words.length
-    ? words.map((word, i) => h("span", { class: others && others[i] === word ? "word" : "word moved" }, word))
-    : h("span", { class: "muted" }, "(empty)"));
+  const shown = h("span", { class: "words" },
+    targetWords(words, (m) => !others || others[m] !== words[m]));
   return h("div", { class: "line" }, command
     ? h("a", { class: "muted", ...follow(toCommand(command, { tab: "alignment", target: words.join(model.characters ? "" : " ") })) }, name)
     : h("span", { class: "muted" }, name), shown);

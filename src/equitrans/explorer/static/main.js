@@ -132,6 +132,12 @@ async function renderVerdict(shown, mine) {
   verdict.textContent = one === other ? "Both say the same." : "They differ.";
   verdict.classList.toggle("differ", one !== other);
   verdict.hidden = false;
+  const [left, right] = [...byId("answers").querySelectorAll(".said")].map((said) => [...said.querySelectorAll(".word")]);
+  for (let m = 0; left && right && m < Math.max(left.length, right.length); m += 1) {
+    const differs = left[m]?.textContent !== right[m]?.textContent;
+    left[m]?.classList.toggle("moved", differs);
+    right[m]?.classList.toggle("moved", differs);
+  }
 }
 
 function renderChoices() {

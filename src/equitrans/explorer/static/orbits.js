@@ -88,7 +88,7 @@ function boxes(members) {
   const outer = group(members, "observed");
   return h("div", { class: "orbits" }, outer.map((orbit) => {
     const losses = orbit.map((m) => m.loss).filter((loss) => loss !== null);
-    const loss = losses.length ? Math.min(...losses).toPrecision(3) : "∞";
+    const loss = losses.length ? Math.min(...losses).toPrecision(5) : "∞";
     return h("section", { class: "orbit", "aria-label": `observed orbit of ${count(orbit.length, "pair")}` },
       h("h3", {}, count(orbit.length, "pair"), h("small", {}, `−log p ${loss}`)),
       h("div", { class: "inner" }, group(orbit, "theoretical").map((part) => h("ul", {},

@@ -1,7 +1,7 @@
 // A command, what a model makes of it, and what a swap of words does.
 
 import { ofRun } from "./api.js";
-import { count, h, note, probability, problem } from "./dom.js";
+import { count, h, note, probability, problem, targetWords } from "./dom.js";
 import { follow, go, state, toCommand } from "./state.js";
 
 const equals = (p) => {
@@ -24,9 +24,7 @@ export function answerView(model, answer) {
   parts.push(
     h("div", { class: "said" },
       h("span", { class: "arrow", "aria-label": "becomes" }, "→"),
-      h("div", { class: "words" }, first.words.length
-        ? first.words.map((word) => h("span", { class: "word" }, word))
-        : h("span", { class: "muted" }, "nothing: the empty target")),
+      h("div", { class: "words" }, targetWords(first.words)),
       h("span", { class: "chance", title: "p(y | x)" }, `p ${equals(first.prob)}`)));
   if (!first.finished) parts.push(note("Cut off: the model found no end within its longest target."));
   parts.push(
@@ -114,6 +112,5 @@ function verdict(fact) {
 function outputs(answer, changes) {
   const words = answer.best.length ? answer.best[0].words : [];
   return h("div", {}, h("span", { class: "muted" }, answer.command),
-    h("div", { class: "words" }, words.map((word, m) =>
-      h("span", { class: changes.includes(m) ? "word moved" : "word" }, word))));
+    h("div", { class: "words" }, targetWords(words, (m) => changes.includes(m))));
 }
