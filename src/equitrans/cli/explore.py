@@ -68,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:
     print(f"{', '.join(shelf.shown)}: {link}", flush=True)
     print("Ctrl-C ends it", flush=True)
     door = Door(frozenset(names), port, public=not loopback, token=token)
-    serving.serve(shelf, sock, door)
+    serving.server(shelf, door).run(sockets=[sock])
     return 0
 
 

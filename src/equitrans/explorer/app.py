@@ -71,6 +71,8 @@ def create_app(shelf: Shelf, door: Door) -> App:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        for one in shelf.shown.values():
+            desk.foresee((one.name,), one.trained, one.all_commands)
         yield
         desk.close()
 
@@ -141,8 +143,12 @@ def _add_routes(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
     @app.get(path("commands"), **options(Suggestions))
     async def suggest(run: Name, like: Command = "") -> Response:
         """Commands of the model's data that begin with a text, or have it in them."""
-        found = await desk.work(shelf.find(run).suggest, like)
-        return _response(_json(Suggestions, Suggestions(found)))
+        one = shelf.find(run)
+
+        async def make() -> bytes:
+            return _json(Suggestions, Suggestions(await desk.work(one.suggest, like)))
+
+        return _response(await desk.remembered(("commands", like, run), make))
 
     @app.get(path("answer"), **options(values.Answer))
     async def answer(run: Name, command: Command, add: Add = []) -> Response:  # noqa: B006
@@ -261,7 +267,9 @@ def _pair(answer: values.Answer) -> Pair:
 
 
 def _json(kind: type, value: object) -> bytes:
-    return _ADAPTERS.setdefault(kind, TypeAdapter(kind)).dump_json(value)
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind].dump_json(value)
 
 
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {}

@@ -1,19 +1,23 @@
 """One thread that does all the work, in the order in which it is asked for.
 
 Predictions that are asked for while it is busy are made together: a beam search over ten sentences
-takes little longer than over one. Answers are remembered up to a size. What is not done: work that
-has begun is not broken off, so the sizes of what may be asked are what bounds it.
+takes little longer than over one. One sentence of an orbit is predicted for all of it, and those of
+a model's own data in advance. Answers are remembered up to a size. What is not done: work that has
+begun is not broken off, so the sizes of what may be asked are what bounds it.
 """
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
 from typing import Any, TypeVar
 
 from equitrans.errors import EquitransError
 from equitrans.evaluation import Prediction, Words
 from equitrans.explorer.judging import Judge
+from equitrans.symmetry import Renaming
 from equitrans.trained import Trained
 
 SECONDS = 10.0
@@ -24,7 +28,10 @@ TOGETHER = 32
 """So many sentences are predicted at once."""
 N_BEST = 5
 REMEMBERED_BYTES = 32_000_000
-REMEMBERED_PREDICTIONS = 4096
+REMEMBERED_WORDS = 4_000_000
+"""What is kept of answers, and of predictions."""
+FORESEEN, AT_ONCE = 20_000, 16
+"""So many orbits are predicted in advance, and so few at once that nobody waits for long."""
 
 Value = TypeVar("Value")
 Key = tuple[str, ...]
@@ -32,6 +39,27 @@ Key = tuple[str, ...]
 
 class BusyError(EquitransError):
     """Too many are waiting, or it takes too long; try again."""
+
+
+class Orbit:
+    """A sentence as the one that stands for its orbit (theorem 3), and the way back."""
+
+    def __init__(self, trained: Trained, words: Words) -> None:
+        self._sharing = trained.model.sharing
+        self._renaming = Renaming(self._sharing)
+        source = self._sharing.source
+        self.words: Words = source.decode(self._renaming.source(source.encode(words)))
+
+    def back(self, prediction: Prediction) -> Prediction:
+        """A prediction for the sentence itself."""
+        target = self._sharing.target
+        words = self._renaming.original_target(target.encode(prediction.words))
+        return replace(prediction, words=target.decode(words))
+
+
+def _weight(best: list[Prediction]) -> int:
+    """How much room predictions take, in words."""
+    return sum(len(prediction.words) + 20 for prediction in best)
 
 
 class Desk:
@@ -44,13 +72,15 @@ class Desk:
         self._models: dict[Key, Trained] = {}
         self._flushing: asyncio.Task[None] | None = None
         self._predictions: OrderedDict[tuple[Key, Words], list[Prediction]] = OrderedDict()
+        self._words = 0
+        self._tasks: list[asyncio.Task[None]] = []
         self._answers: OrderedDict[Key, bytes] = OrderedDict()
         self._bytes = 0
         self._judging: dict[str, asyncio.Task[None]] = {}
 
     def close(self) -> None:
         """Begin nothing more."""
-        for task in self._judging.values():
+        for task in (*self._tasks, *self._judging.values()):
             task.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
@@ -74,17 +104,43 @@ class Desk:
 
     async def best(self, key: Key, trained: Trained, words: Words) -> list[Prediction]:
         """The best targets of a sentence whose words are known."""
-        found = self._predictions.get((key, words))
+        orbit = Orbit(trained, words)
+        found = self._predictions.get((key, orbit.words))
         if found is not None:
-            self._predictions.move_to_end((key, words))
-            return found
+            self._predictions.move_to_end((key, orbit.words))
+            return [orbit.back(prediction) for prediction in found]
         self._models[key] = trained
         asked = self._asked.setdefault(key, {})
-        if words not in asked:
-            asked[words] = asyncio.get_running_loop().create_future()
+        if orbit.words not in asked:
+            asked[orbit.words] = asyncio.get_running_loop().create_future()
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())
-        return await self._limited(asyncio.shield(asked[words]))
+        found = await self._limited(asyncio.shield(asked[orbit.words]))
+        return [orbit.back(prediction) for prediction in found]
+
+    def foresee(self, key: Key, trained: Trained, commands: Callable[[], Iterable[str]]) -> None:
+        """Predict the commands of a model's data, between other work."""
+        self._tasks.append(asyncio.create_task(self._foresee(key, trained, commands)))
+
+    async def _foresee(
+        self, key: Key, trained: Trained, commands: Callable[[], Iterable[str]]
+    ) -> None:
+        loop = asyncio.get_running_loop()
+
+        def orbits() -> list[Words]:
+            known = trained.symmetry.source.index.keys()
+            sentences = (trained.words(command) for command in commands())
+            found = (Orbit(trained, s).words for s in sentences if set(s) <= known)
+            return list(islice(dict.fromkeys(found), FORESEEN))
+
+        waiting = await loop.run_in_executor(self._thread, orbits)
+        for start in range(0, len(waiting), AT_ONCE):
+            if self._words >= REMEMBERED_WORDS // 2:
+                break  # the rest of the room is for what is really asked
+            chunk = [
+                s for s in waiting[start : start + AT_ONCE] if (key, s) not in self._predictions
+            ]
+            await self._predict(loop, key, trained, {s: loop.create_future() for s in chunk})
 
     async def _flush(self) -> None:
         """Predict what is asked for, until nothing is."""
@@ -119,11 +175,13 @@ class Desk:
                     future.exception()  # it may be that nobody waits any more
             return
         for words, future, best in zip(asked, asked.values(), found, strict=True):
-            self._predictions[key, words] = best
+            if (key, words) not in self._predictions:
+                self._predictions[key, words] = best
+                self._words += _weight(best)
             if not future.done():
                 future.set_result(best)
-        while len(self._predictions) > REMEMBERED_PREDICTIONS:
-            self._predictions.popitem(last=False)
+        while self._words > REMEMBERED_WORDS:
+            self._words -= _weight(self._predictions.popitem(last=False)[1])
 
     def judge(self, name: str, judge: Judge) -> None:
         """See to it that a model is being judged, between other work."""

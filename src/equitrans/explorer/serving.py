@@ -61,9 +61,11 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket at an address; port 0 is any that is free."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        # named as TCP, or asyncio would leave its answers waiting for acknowledgements
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
+        sock.listen(128)  # whoever comes before the server runs waits
     except OSError as error:
         raise ConfigError(
             f"cannot listen at {host} port {port}: {error.strerror or error}; "
@@ -72,8 +74,8 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
-def serve(shelf: Shelf, sock: socket.socket, door: Door) -> None:
-    """Answer until interrupted."""
+def server(shelf: Shelf, door: Door) -> uvicorn.Server:
+    """A server that is yet to be run."""
     torch.set_num_threads(1)
     config = uvicorn.Config(
         create_app(shelf, door),
@@ -89,4 +91,4 @@ def serve(shelf: Shelf, sock: socket.socket, door: Door) -> None:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=2,
     )
-    uvicorn.Server(config).run(sockets=[sock])
+    return uvicorn.Server(config)

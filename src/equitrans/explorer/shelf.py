@@ -2,10 +2,12 @@
 path of their own.
 """
 
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from equitrans.data import Data
@@ -54,18 +56,27 @@ class Shown:
         pairs = self.data.test + self.data.valid + self.data.train
         return tuple(dict.fromkeys(self.trained.text(pair.source) for pair in pairs))
 
+    def all_commands(self) -> tuple[str, ...]:
+        """The same, for whoever wants them later."""
+        return self.commands
+
     def suggest(self, like: str) -> tuple[str, ...]:
-        """Some commands that begin with a text, or that have it in them; spread evenly over the
-        data if the text is empty.
+        """Some commands that begin with a text, or else that have it in them; spread evenly over
+        the data if the text is empty.
         """
         like = " ".join(like.split()) if not self.trained.characters else like
         if not like:
             step = max(1, len(self.commands) // SUGGESTED)
             return self.commands[step // 2 :: step][:SUGGESTED]
-        found = [c for c in self.commands if c.startswith(like)][:SUGGESTED]
-        if len(found) < SUGGESTED:
-            found += [c for c in self.commands if like in c and not c.startswith(like)]
-        return tuple(found[:SUGGESTED])
+        start = bisect_left(self._sorted, like)
+        found = [c for c in self._sorted[start : start + SUGGESTED] if c.startswith(like)]
+        if not found:
+            found = list(islice((c for c in self.commands if like in c), SUGGESTED))
+        return tuple(found)
+
+    @cached_property
+    def _sorted(self) -> list[str]:
+        return sorted(self.commands)
 
     @cached_property
     def records(self) -> Recorded:

@@ -8,6 +8,7 @@ from equitrans.explorer.values import Answer, Fact, Swap
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.transducer import Transducer
 from equitrans.pairs import Pair
+from equitrans.symmetry import Symmetry
 from equitrans.trained import Trained
 
 
@@ -68,14 +69,13 @@ def _alignment(trained: Trained, one: Pair, other: Pair) -> list[Fact]:
                 why="the outputs are of different forms, so there is nothing to compare",
             )
         ]
-    priors = []
-    for pair in (one, other):
-        # each encoded as it is, so that the equality is measured and not presupposed
-        (batch,) = in_order(Rows.of([pair], type(symmetry)(symmetry.source, symmetry.target)))
-        parts = model.parts(batch)
-        assert parts is not None
-        priors.append(parts.aligned.exp())
-    gap = float((priors[0] - priors[1]).abs().max())
+    # encoded without classes, so that the equality is measured and not presupposed
+    rows = Rows.of([one, other], Symmetry(symmetry.source, symmetry.target))
+    (batch,) = in_order(rows)
+    parts = model.parts(batch)
+    assert parts is not None
+    prior = parts.aligned.exp()[rows.row]
+    gap = float((prior[0] - prior[1]).abs().max())
     return [
         Fact(
             "p(a), the alignment",

@@ -31,7 +31,6 @@ from equitrans.explorer.values import (
 from equitrans.extension import extend
 from equitrans.grammar.derivations import Tree
 from equitrans.grammar.learned import Names
-from equitrans.models.base import Parts
 from equitrans.models.catalog import is_recursive, name_of
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.transducer import Transducer
@@ -117,22 +116,21 @@ def read_target(trained: Trained, target: str) -> Words:
 @torch.no_grad()
 def align(trained: Trained, pair: Pair) -> Aligned:
     """Which source word each target word comes from, and why."""
-    found = trained.align(pair)
-    parts = _parts(trained, pair)
+    model = trained.model.eval()
+    (batch,) = in_order(Rows.of([pair], model.sharing))
+    parts = model.parts(batch)
+    if parts is None or isinstance(model, RecursiveTransducer):
+        posterior = model.alignments(batch)
+    else:
+        posterior = torch.softmax(parts.aligned + parts.emitted, dim=2)
     return Aligned(
-        source=found.source,
-        target=found.target,
-        posterior=_rounded(found.prob),
+        source=("BOS", *pair.source, "EOS"),
+        target=(*pair.target, "EOS"),
+        posterior=_rounded(posterior[0].tolist()),
         prior=None if parts is None else _matrix(parts.aligned[0]),
         emitted=None if parts is None else _matrix(parts.emitted[0]),
         soft=parts is None,
     )
-
-
-def _parts(trained: Trained, pair: Pair) -> Parts | None:
-    model = trained.model.eval()
-    (batch,) = in_order(Rows.of([pair], model.sharing))
-    return model.parts(batch)
 
 
 def _matrix(log_prob: Tensor) -> Matrix:
