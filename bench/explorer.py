@@ -113,14 +113,16 @@ def resident_mb(pid: int) -> float:
     raise RuntimeError("no VmRSS")
 
 
+def used_seconds(pid: int) -> float:
+    """What a process has used of its core (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def settle(pid: int) -> None:
     """Wait until a process has nothing more to do: what it foresees is foreseen."""
-    used = -1
-    while True:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        now = int(fields[11]) + int(fields[12])
-        if now - used <= 2:
-            return
+    used = -1.0
+    while (now := used_seconds(pid)) - used > 0.02:
         used = now
         time.sleep(1)
 
@@ -154,8 +156,11 @@ def main() -> int:
             settle(server.pid)
 
             def ask(commands: list[str], seed: int, clients: int, requests: int) -> list[Outcome]:
-                work = paths(name, commands, seed)
-                return asyncio.run(hammer(port, work, clients=clients, requests=requests))
+                work, used = paths(name, commands, seed), used_seconds(server.pid)
+                found = asyncio.run(hammer(port, work, clients=clients, requests=requests))
+                used = 1000 * (used_seconds(server.pid) - used) / requests
+                print(f"  {used:.1f} ms of the server's core a request")
+                return found
 
             print(f"{name}: 8 clients, 3,000 requests, commands of the data")
             first = ask(commands, 1, 8, 3_000)

@@ -72,7 +72,7 @@ def create_app(shelf: Shelf, door: Door) -> App:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         for one in shelf.shown.values():
-            desk.foresee((one.name,), one.trained, one.all_commands)
+            desk.foresee((one.name,), one.quick, one.all_commands)
         yield
         desk.close()
 
@@ -118,10 +118,8 @@ def _add_routes(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
     async def model(run: str, add: list[str]) -> tuple[tuple[str, ...], Trained]:
         key = (run, *add)
         if not add:
-            return key, shelf.find(run).trained
-        shelf.find(run)
-        trained, _ = await desk.work(shelf.extended, run, tuple(add))
-        return key, trained
+            return key, shelf.find(run).quick
+        return key, (await desk.work(shelf.extended, run, tuple(add))).quick
 
     async def answered(run: str, add: list[str], command: str) -> tuple[Trained, values.Answer]:
         key, trained = await model(run, add)
@@ -240,10 +238,8 @@ def _add_routes(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
         run: Name, add: Annotated[list[Annotated[str, Query(max_length=200)]], Query(max_length=8)]
     ) -> Response:
         """What it takes to add words, the last of them above all."""
-        shelf.find(run)
-        _, found = await desk.work(shelf.extended, run, tuple(add))
-        assert found is not None  # there is a word at least, or the request is not valid
-        return _response(_json(values.Added, found))
+        found = await desk.work(shelf.extended, run, tuple(add))
+        return _response(_json(values.Added, found.added))
 
     @app.get(path("errors"), **options(Judged))
     async def errors(

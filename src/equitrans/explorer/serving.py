@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 from typing import Any
 
 import torch
@@ -77,6 +78,8 @@ def listen(host: str, port: int) -> socket.socket:
 def server(shelf: Shelf, door: Door) -> uvicorn.Server:
     """A server that is yet to be run."""
     torch.set_num_threads(1)
+    # the desk lets go of the interpreter at every tensor operation, and should soon have it again
+    sys.setswitchinterval(0.0005)
     config = uvicorn.Config(
         create_app(shelf, door),
         http=Protocol,

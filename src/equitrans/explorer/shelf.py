@@ -5,16 +5,23 @@ path of their own.
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from equitrans.data import Data
 from equitrans.errors import ConfigError, DataError, EquitransError, nearest
 from equitrans.explorer.judging import Judge
 from equitrans.explorer.values import Added, Model, Recorded
 from equitrans.explorer.views import add_word, describe, recorded
+from equitrans.models.recursive import RecursiveTransducer
+from equitrans.models.transducer import Transducer
 from equitrans.runs import Run
 from equitrans.trained import Trained, read_json
 
@@ -22,12 +29,40 @@ ADDED = 8
 """So many words can be added to a model at once."""
 EXTENDED = 32
 """So many extended models are kept."""
+LARGEST_TABLE = 4_000_000
+"""A table of so many entries is kept."""
 SUGGESTED = 12
 """So many commands are suggested at once."""
 
 
 class MissingRunError(EquitransError):
     """A run that is not shown."""
+
+
+class Settled(nn.Module):
+    """A translator's table, worked out once."""
+
+    table: Float[Tensor, "x y"]
+
+    def __init__(self, translator: nn.Module, words: int) -> None:
+        super().__init__()
+        self.register_buffer("table", translator(torch.arange(words)))
+
+    def forward(self, words: Int[Tensor, " x"]) -> Float[Tensor, "x y"]:
+        """Rows of the table."""
+        return self.table[words]
+
+
+@torch.no_grad()
+def settle(trained: Trained) -> Trained:
+    """The same model, which will not learn any more and so has its table at hand."""
+    model = trained.model
+    size = len(trained.symmetry.source) * len(trained.symmetry.target)
+    if not isinstance(model, Transducer | RecursiveTransducer) or size > LARGEST_TABLE:
+        return trained
+    quick = deepcopy(model)
+    setattr(quick, "translator", Settled(model.translator, len(trained.symmetry.source)))  # noqa: B010
+    return replace(trained, model=quick.eval())
 
 
 @dataclass(frozen=True)
@@ -37,6 +72,11 @@ class Shown:
     name: str
     trained: Trained
     run: Run | None
+
+    @cached_property
+    def quick(self) -> Trained:
+        """The model for whoever only asks."""
+        return settle(self.trained)
 
     @cached_property
     def data(self) -> Data | str:
@@ -98,7 +138,7 @@ class Shown:
             pairs, which = self.data.valid, "validation"
         if not pairs:
             return "The run has neither test nor validation pairs."
-        return Judge(self.trained, pairs, which)
+        return Judge(self.quick, pairs, which)
 
     def describe(self) -> Model:
         """The model at a glance."""
@@ -110,12 +150,21 @@ class Shown:
         )
 
 
+@dataclass(frozen=True)
+class Extended:
+    """A model with words added to it, and the same for whoever only asks."""
+
+    trained: Trained
+    quick: Trained
+    added: Added
+
+
 class Shelf:
     """Models by name, and with words added to them."""
 
     def __init__(self, shown: Iterable[Shown]) -> None:
         self.shown = {one.name: one for one in shown}
-        self._extended: OrderedDict[tuple[str, ...], tuple[Trained, Added]] = OrderedDict()
+        self._extended: OrderedDict[tuple[str, ...], Extended] = OrderedDict()
 
     @classmethod
     def load(cls, paths: Iterable[Path | str]) -> "Shelf":
@@ -137,11 +186,11 @@ class Shelf:
             raise MissingRunError(f"there is no run {name!r} here{nearest(name, self.shown)}")
         return self.shown[name]
 
-    def extended(self, name: str, add: tuple[str, ...]) -> tuple[Trained, Added | None]:
+    def extended(self, name: str, add: tuple[str, ...]) -> Extended:
         """A model with words added to it, each written ``word translation class``."""
-        trained = self.find(name).trained
+        one = self.find(name)
         if not add:
-            return trained, None
+            raise DataError("there is no word to add")
         if len(add) > ADDED:
             raise DataError(f"{len(add)} words are too many to add at once; {ADDED} can be")
         key = (name, *add)
@@ -152,9 +201,9 @@ class Shelf:
                 raise DataError(
                     f"{add[-1]!r} does not say what to add; write: word translation class"
                 )
-            before, _ = self.extended(name, add[:-1])
-            found = add_word(before, parts[2], parts[0], parts[1])
-            self._extended[key] = found
+            before = self.extended(name, add[:-1]).trained if add[1:] else one.trained
+            trained, added = add_word(before, parts[2], parts[0], parts[1])
+            found = self._extended[key] = Extended(trained, settle(trained), added)
             while len(self._extended) > EXTENDED:
                 self._extended.popitem(last=False)
         else:
