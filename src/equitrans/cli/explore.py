@@ -61,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
 
     shelf = Shelf.load(asked.runs)
     sock: socket.socket = serving.listen(asked.host, asked.port)
-    port = sock.getsockname()[1]
+    port: int = sock.getsockname()[1]
     names = {"localhost", "127.0.0.1", "::1", asked.host.lower(), *map(str.lower, asked.name)}
     host = f"[{asked.host}]" if ":" in asked.host else asked.host
     link = f"http://{host}:{port}/" + (f"?token={token}" if token else "")

@@ -17,6 +17,7 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 COOKIE = "equitrans-token"
 LONGEST_QUERY = 8192
 LONGEST_PATH = 512
+LONGEST_HEADERS = 16_384
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -119,6 +120,8 @@ class Guard:
             return 413, "requests have no body here"
         if len(scope["query_string"]) > LONGEST_QUERY or len(scope["path"]) > LONGEST_PATH:
             return 414, f"the address is too long; up to {LONGEST_QUERY} characters are read"
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > LONGEST_HEADERS:
+            return 431, f"the headers are too long; up to {LONGEST_HEADERS} bytes are read"
         return None
 
     def _is_ours(self, scope: Message, headers: dict[str, str]) -> bool:

@@ -60,6 +60,7 @@ class Protocol(H11Protocol):
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket at an address; port 0 is any that is free."""
+    sock = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # named as TCP, or asyncio would leave its answers waiting for acknowledgements
@@ -68,6 +69,8 @@ def listen(host: str, port: int) -> socket.socket:
         sock.bind((host, port))
         sock.listen(128)  # whoever comes before the server runs waits
     except OSError as error:
+        if sock is not None:
+            sock.close()
         raise ConfigError(
             f"cannot listen at {host} port {port}: {error.strerror or error}; "
             "choose another with --port, or 0 for any that is free"
