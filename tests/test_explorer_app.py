@@ -1,6 +1,7 @@
 """The explorer behind its door: what gets in, what comes out, and what never does."""
 
 import asyncio
+import http.client
 import importlib.util
 import json
 import os
@@ -317,11 +318,16 @@ def test_whoever_sends_too_slowly_is_let_go(server, monkeypatch):
 
 
 def test_a_connection_is_used_again_and_again(server):
-    request = f"GET /static/icon.svg HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
-    with socket.create_connection(("127.0.0.1", server.port), 5) as connection:
-        for last in (False, False, True):
-            connection.sendall(request + (b"Connection: close\r\n\r\n" if last else b"\r\n"))
-            assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.connect()
+    port = connection.sock.getsockname()[1]
+    for _ in range(3):
+        connection.request("GET", "/static/icon.svg")
+        with connection.getresponse() as response:
+            assert response.status == 200
+            assert b"<svg" in response.read()
+        assert connection.sock.getsockname()[1] == port
+    connection.close()
 
 
 def test_without_the_token_nothing_is_told(closed):
