@@ -32,7 +32,7 @@ def make_runs(folder: Path) -> Path:
     torch.set_default_dtype(torch.float32)
     try:
         for name, options in {
-            "jump": [*_settings(), "--orbits", SENTENCE, "--orbits-every", "2"],
+            "jump": [*_settings(), "--orbits", SENTENCE, "--orbits-every", "10"],
             "rules": ["--model.aligner", "recursive"],
             "attention": ["--model", "attention", "--training.epochs", "1"],
         }.items():
@@ -47,5 +47,6 @@ def make_runs(folder: Path) -> Path:
 
 
 def _settings() -> list[str]:
-    settings = SETTINGS | {"training.epochs": 8, "training.learning_rate": 0.02}
+    settings = SETTINGS | {"training.epochs": 30, "training.learning_rate": 0.02}
+    settings |= {"model.hidden": 24, "model.embedding": 8, "model.k": 8, "model.dropout": 0.0}
     return [part for name, value in settings.items() for part in (f"--{name}", str(value))]

@@ -158,10 +158,10 @@ def test_orbits_are_watched_over_epochs(open_page):
     expect(page.locator(".orbit")).to_have_count(4)  # before training, as theory has it
     slider = page.get_by_role("slider", name="epoch")
     slider.press("ArrowRight")
-    expect(page.locator(".epochs output")).to_have_text("epoch 2")
-    expect(page).to_have_url(re.compile("epoch=2"))
+    expect(page.locator(".epochs output")).to_have_text("epoch 10")
+    expect(page).to_have_url(re.compile("epoch=10"))
     slider.press("End")
-    expect(page.locator(".epochs output")).to_have_text("epoch 8")
+    expect(page.locator(".epochs output")).to_have_text("epoch 30")
     page.locator(".orbit a").nth(1).click()
     expect(page.get_by_label("Command", exact=True)).not_to_have_value(SENTENCE)
 

@@ -48,9 +48,15 @@ class Settled(nn.Module):
         super().__init__()
         self.register_buffer("table", translator(torch.arange(words)))
 
-    def forward(self, words: Int[Tensor, " x"]) -> Float[Tensor, "x y"]:
+    def forward(self, words: Int[Tensor, "*b"]) -> Float[Tensor, "*b y"]:
         """Rows of the table."""
         return self.table[words]
+
+    def pairs(
+        self, source: Int[Tensor, "b n"], target: Int[Tensor, "b m"]
+    ) -> Float[Tensor, "b m n"]:
+        """Log p(y_m | x_n)."""
+        return self.table[source[:, None], target[:, :, None]]
 
 
 @torch.no_grad()
