@@ -433,6 +433,21 @@ def test_the_commands_of_the_data_are_foreseen():
     assert asyncio.run(ask()) == len(CALLS)
 
 
+def test_a_slow_model_is_not_asked_in_advance_for_long(monkeypatch):
+    monkeypatch.setattr(desks, "PATIENCE", -1.0)
+    trained = counting()
+    commands = [" ".join(pair.source) for pair in PAIRS if len(pair.source) > 1][:600]
+
+    async def ask():
+        desk = Desk()
+        desk.foresee(("m",), trained, lambda: commands)
+        await asyncio.gather(*desk._tasks)
+        desk.close()
+
+    asyncio.run(ask())
+    assert len(CALLS) <= 1
+
+
 def test_predictions_are_remembered_up_to_a_size(monkeypatch):
     monkeypatch.setattr(desks, "REMEMBERED_WORDS", 1000)
     trained = counting()

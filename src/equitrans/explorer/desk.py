@@ -7,6 +7,7 @@ begun is not broken off, so the sizes of what may be asked are what bounds it.
 """
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -30,8 +31,9 @@ N_BEST = 5
 REMEMBERED_BYTES = 32_000_000
 REMEMBERED_WORDS = 4_000_000
 """What is kept of answers, and of predictions."""
-FORESEEN, AT_ONCE = 20_000, 16
-"""So many orbits are predicted in advance, and so few at once that nobody waits for long."""
+FORESEEN, AT_ONCE, PATIENCE = 20_000, 16, 0.15
+"""So many orbits are predicted in advance, and so few at once that nobody waits for long; none any
+more once that takes longer than so many seconds of the thread."""
 
 Value = TypeVar("Value")
 Key = tuple[str, ...]
@@ -73,6 +75,7 @@ class Desk:
         self._flushing: asyncio.Task[None] | None = None
         self._predictions: OrderedDict[tuple[Key, Words], list[Prediction]] = OrderedDict()
         self._words = 0
+        self._seconds: dict[str, float] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._answers: OrderedDict[Key, bytes] = OrderedDict()
         self._bytes = 0
@@ -135,8 +138,8 @@ class Desk:
 
         waiting = await loop.run_in_executor(self._thread, orbits)
         for start in range(0, len(waiting), AT_ONCE):
-            if self._words >= REMEMBERED_WORDS // 2:
-                break  # the rest of the room is for what is really asked
+            if self._words >= REMEMBERED_WORDS // 2 or self._seconds.get(key[0], 0.0) > PATIENCE:
+                break  # the rest of the room, and of the time, is for what is really asked
             chunk = [
                 s for s in waiting[start : start + AT_ONCE] if (key, s) not in self._predictions
             ]
@@ -164,7 +167,10 @@ class Desk:
         asked: dict[Words, asyncio.Future[list[Prediction]]],
     ) -> None:
         def predict() -> list[list[Prediction]]:
-            return trained.n_best(list(asked), n=N_BEST, width=N_BEST)
+            begun = time.thread_time()
+            found = trained.n_best(list(asked), n=N_BEST, width=N_BEST)
+            self._seconds[key[0]] = time.thread_time() - begun
+            return found
 
         try:
             found = await loop.run_in_executor(self._thread, predict)

@@ -49,27 +49,34 @@ async function render() {
   renderChoices();
   const shown = await chosen();
   if (mine !== turn) return;
-  const slow = setTimeout(() => {
-    byId("answers").classList.add("waiting");
-    byId("views").classList.add("waiting");
-  }, 150);
-  const [answers, views] = await Promise.all([
-    Promise.all(shown.map((model) => pane(model, shown.length > 1, () => answerOf(model)))),
-    Promise.all(shown.map((model) => pane(model, false, () => viewOf(model, mine)))),
+  const answers = shown.map((model) => pane(model, shown.length > 1, () => answerOf(model)));
+  const views = shown.map((model) => pane(model, false, () => viewOf(model, mine)));
+  await Promise.all([
+    fill(byId("answers"), answers, mine),
+    fill(byId("views"), views.map((view, i) => once(view, answers[i])), mine),
   ]);
-  clearTimeout(slow);
-  if (mine !== turn) return;
-  // what is wrong with a command is said once
-  views.forEach((view, i) => {
-    const told = (element) => element.querySelector(":scope > .problem")?.textContent;
-    if (told(view) && told(view) === told(answers[i])) view.replaceChildren(note("There is nothing to show for it."));
-  });
-  for (const [id, panes] of [["answers", answers], ["views", views]]) {
-    byId(id).classList.remove("waiting");
-    byId(id).classList.toggle("two", panes.length > 1);
-    byId(id).replaceChildren(...panes);
-  }
-  await renderVerdict(shown, mine);
+  if (mine === turn) await renderVerdict(shown, mine);
+}
+
+// What is wrong with a command is said once.
+async function once(view, answer) {
+  const told = (element) => element.querySelector(":scope > .problem")?.textContent;
+  const [below, above] = await Promise.all([view, answer]);
+  if (told(below) && told(below) === told(above)) below.replaceChildren(note("There is nothing to show for it."));
+  return below;
+}
+
+// Each pane comes when it is ready; until then the last one stays, and soon grows pale.
+async function fill(place, panes, mine) {
+  place.classList.toggle("two", panes.length > 1);
+  const slots = panes.map((_, i) => place.children[i] ?? h("article", { class: "pane" }, note("Working…")));
+  place.replaceChildren(...slots);
+  await Promise.all(panes.map(async (pane, i) => {
+    const pale = setTimeout(() => slots[i].classList.add("waiting"), 150);
+    const ready = await pane;
+    clearTimeout(pale);
+    if (mine === turn) slots[i].replaceWith(ready);
+  }));
 }
 
 // The lower half alone, for what goes on by itself.
