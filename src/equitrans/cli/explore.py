@@ -24,8 +24,8 @@ EXAMPLES = """\
 SHORTEST_TOKEN = 16
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Serve until interrupted."""
+def options() -> Parser:
+    """Its command line."""
     parser = Parser("explore", ABOUT, EXAMPLES)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run or model directories")
     parser.add_argument(
@@ -42,6 +42,12 @@ def run(arguments: Sequence[str]) -> int:
         metavar="NAME",
         help="a name under which others reach it; more than one may be given",
     )
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Serve until interrupted."""
+    parser = options()
     asked = parser.parse(arguments)
     if not 0 <= asked.port <= 65535:
         parser.error(f"--port is {asked.port}; it must be from 0 to 65535")
