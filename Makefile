@@ -2,15 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check lint types bench results docs fuzz lock audit release-check clean
+.PHONY: demo test browser check lint types bench results docs fuzz lock audit release-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py demo
 
-test: .venv/installed
+test: .venv/installed browser
 	$(BIN)/python -m pytest
 
 check: lint types docs test
+
+# the explorer's page is tested in a real browser
+browser:
+	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -y -q chromium; }
 
 lint: .venv/installed
 	$(BIN)/ruff check .

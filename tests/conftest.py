@@ -1,6 +1,7 @@
 """All tests run in float64, on one thread, from a fixed seed."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -32,3 +33,11 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
         return status, out, err
 
     return call
+
+
+@pytest.fixture(scope="session")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of small runs to look at: jump, rules, attention, and an exported model, bare."""
+    from shows import make_runs
+
+    return make_runs(tmp_path_factory.mktemp("shown"))

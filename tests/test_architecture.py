@@ -27,6 +27,7 @@ FLOORS = [
     {"records", "exporting"},
     {"experiments"},
     {"tables"},
+    {"explorer"},
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -89,6 +90,10 @@ def test_what_only_some_need_is_known_to_one_room_each():
         "huggingface_hub": {"hub"},
         "shtab": {"cli"},
         "sklearn": {"estimator"},
+        "fastapi": {"explorer"},
+        "pydantic": {"explorer"},
+        "starlette": {"explorer"},
+        "uvicorn": {"explorer"},
     }
     for room, path in rooms():
         for name in imports(path):
@@ -98,6 +103,7 @@ def test_what_only_some_need_is_known_to_one_room_each():
 def test_importing_the_package_loads_none_of_what_only_some_need():
     heavy = ["matplotlib", "rich", "jsonargparse", "beartype", "optuna", "ray", "tensorboard"]
     heavy += ["huggingface_hub", "shtab", "sklearn"]
+    heavy += ["fastapi", "uvicorn", "pydantic"]
     program = f"import sys, equitrans; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

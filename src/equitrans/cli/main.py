@@ -25,6 +25,7 @@ COMMANDS = {
     "orbits": "see which pairs a trained model cannot tell apart",
     "export": "write a trained model as one directory that needs nothing else",
     "extend": "add words to a class of a trained model",
+    "explore": "look at trained models on a web page",
     "grammar": "show the rules of a recursive aligner, or a derivation",
     "reproduce": "run an experiment of the paper, with our figures beside its own",
     "search": "look for better settings, by validation loss",

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -13,6 +13,13 @@ from equitrans.decoding import Hypothesis, beam_search
 from equitrans.marginals import Moment
 from equitrans.symmetry import Symmetry
 from equitrans.vocabulary import BOS, PAD
+
+
+class Parts(NamedTuple):
+    """Log p(a_m = n) after the words y_<m, and log p(y_m | a_m = n)."""
+
+    aligned: Float[Tensor, "b m n"]
+    emitted: Float[Tensor, "b m n"]
 
 
 class Model(nn.Module, ABC):
@@ -61,6 +68,10 @@ class Model(nn.Module, ABC):
         """How much each target word comes from each source position, which sums to 1: the
         posterior p(a_m = n | x, y) where alignments are hard, the attention where they are soft.
         """
+
+    def parts(self, batch: Batch) -> Parts | None:
+        """What a posterior is made of; None where alignments are soft, and it is not made."""
+        return None
 
 
 class Autoregressive(Model, ABC):

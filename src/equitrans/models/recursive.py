@@ -19,7 +19,7 @@ from equitrans.grammar.learned import Learned
 from equitrans.grammar.parsing import parse
 from equitrans.grammar.rules import CONSTANTS, Form, constant_word
 from equitrans.marginals import Marginal, Moment
-from equitrans.models.base import Model
+from equitrans.models.base import Model, Parts
 from equitrans.models.recursive_aligner import RecursiveAligner
 from equitrans.models.table import TableTranslator
 from equitrans.models.translator import Translator
@@ -159,6 +159,32 @@ class RecursiveTransducer(Model):
         )
         last = batch.target == EOS
         return torch.where(last[:, :, None], ends[:, None].to(prob.dtype).expand(b, m, n), prob)
+
+    @torch.no_grad()
+    def parts(self, batch: Batch) -> Parts:
+        """Log p(a_m = n | ℓ(x)) among the alignments of the target's length, and log p(y_m | x_n);
+        EOS is aligned with EOS alone, and where nothing has that length no position is likely.
+        """
+        words, at = torch.unique(batch.source, return_inverse=True)
+        gold = batch.target[:, :, None].expand(-1, -1, batch.source.shape[1])
+        emitted = self.spoken(words)[at].transpose(1, 2).gather(1, gold)
+        prob = torch.zeros_like(emitted)
+        ends = (batch.source == EOS)[:, None]
+        for row, (source, target) in enumerate(
+            zip(batch.source.tolist(), batch.target.tolist(), strict=True)
+        ):
+            length = sum(word >= N_SPECIAL for word in target)
+            form = self.form(source)
+            ranked = [a for a in self.aligner.alignments(form) if len(a.text) == length]
+            shares = torch.softmax(torch.tensor([a.log_prob for a in ranked]), 0).tolist()
+            for share, a in zip(shares, ranked, strict=True):
+                for word, place in enumerate(self.origins(form, a.text)):
+                    prob[row, word, place + 1] += share
+        last = (batch.target == EOS)[:, :, None]
+        return Parts(
+            torch.where(last, ends.to(prob.dtype), prob).log(),
+            torch.where(last, torch.where(ends, 0.0, -math.inf).to(emitted.dtype), emitted),
+        )
 
     def origins(self, form: Form, text: str) -> list[int]:
         """The source position of every word of a yield; constants come from a word of their

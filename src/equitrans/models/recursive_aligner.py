@@ -14,6 +14,9 @@ from equitrans.grammar.derivations import (
 )
 from equitrans.grammar.rules import Form, Grammar
 
+REMEMBERED = 50_000
+"""So many forms are remembered with their alignments, and then forgotten together."""
+
 
 class RecursiveAligner(nn.Module):
     """``p(a | ℓ(x)) = Σ_d exp(w · f(d)) / Z`` over the derivations d of ℓ(x) with the yield a."""
@@ -46,9 +49,12 @@ class RecursiveAligner(nn.Module):
 
     def alignments(self, form: Form) -> list[Alignment]:
         """The alignments of a form, likeliest first; none if it has no derivation."""
-        if form not in self._memory:
-            self._memory[form] = alignments(self.grammar, self.weights(), form)
-        return self._memory[form]
+        found = self._memory.get(form)
+        if found is None:
+            if len(self._memory) >= REMEMBERED:
+                self._memory = {}
+            found = self._memory[form] = alignments(self.grammar, self.weights(), form)
+        return found
 
     def tree(self, form: Form) -> Tree | None:
         """The likeliest derivation of a form."""

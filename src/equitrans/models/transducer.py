@@ -12,7 +12,7 @@ from equitrans.batches import Batch
 from equitrans.grammar.learned import Learned
 from equitrans.marginals import AnnealedMax, Marginal, Max, Moment, Sum
 from equitrans.models.aligner import Aligner, AlignerState
-from equitrans.models.base import Autoregressive
+from equitrans.models.base import Autoregressive, Parts
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.seq2seq import closed, fed
 from equitrans.models.table import TableTranslator
@@ -155,6 +155,9 @@ class Transducer(Autoregressive):
         """The posterior p(a_m = n | x, y) of each row."""
         return torch.softmax(self._joint(batch, self._aligned(batch)), dim=2)
 
+    def parts(self, batch: Batch) -> Parts:
+        return Parts(self._aligned(batch)[batch.form], self._emitted(batch))
+
     def correct(self, batch: Batch) -> Bool[Tensor, " b"]:
         return self.judge(batch)[1]
 
@@ -173,9 +176,13 @@ class Transducer(Autoregressive):
 
     def _joint(self, batch: Batch, aligned: Float[Tensor, "f m1 n"]) -> Float[Tensor, "b m n"]:
         """Log p(y_m | x_n) + log p(a_m = n): one alignment per form, one translation per word."""
+        return self._emitted(batch) + aligned[batch.form]
+
+    def _emitted(self, batch: Batch) -> Float[Tensor, "b m n"]:
+        """Log p(y_m | x_n)."""
         # padding of the target is looked up as EOS, since PAD is never emitted
         gold = batch.target.masked_fill(batch.target == PAD, EOS)
-        return self.translator.pairs(batch.source, gold) + aligned[batch.form]
+        return self.translator.pairs(batch.source, gold)
 
     def start(self, source: Int[Tensor, "b n"]) -> TransducerState:
         classes = self.aligner.source_classes[source]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from equitrans.batches import Batch
 from equitrans.marginals import Moment
-from equitrans.models.base import Autoregressive
+from equitrans.models.base import Autoregressive, Parts
 from equitrans.models.seq2seq import BiLSTM, Embedding, closed, fed, lengths, log_words, unshared
 from equitrans.settings import check_counts, check_settings, check_shares
 from equitrans.symmetry import GroupKind, Symmetry
@@ -120,10 +120,15 @@ class HardAttention(Autoregressive):
         return torch.softmax(self._joint(batch), dim=2)
 
     def _joint(self, batch: Batch) -> Float[Tensor, "b m n"]:
-        """Log p(a_m = n) + log p(y_m | a_m = n), whatever the word where the target is padding."""
+        """Log p(a_m = n) + log p(y_m | a_m = n)."""
+        aligned, emitted = self.parts(batch)
+        return aligned + emitted
+
+    def parts(self, batch: Batch) -> Parts:
+        """What a posterior is made of, whatever the word where the target is padding."""
         aligned, logits, _ = self._advance(self.start(batch.source), fed(batch.target))
         gold = (batch.target - EOS).clamp(min=0)[:, :, None, None].expand(*aligned.shape, 1)
-        return aligned + torch.log_softmax(logits, dim=3).gather(3, gold)[..., 0]
+        return Parts(aligned, torch.log_softmax(logits, dim=3).gather(3, gold)[..., 0])
 
     def _advance(
         self, state: WuState, previous: Int[Tensor, "b m"]

@@ -1,0 +1,195 @@
+"""The explorer under load: python bench/explorer.py [RUN].
+
+The server has one core to itself and the clients have another. First 8 clients ask what a person
+asks of commands that the run's data have: 95 of 100 answers have to come within 50 ms. The same of
+commands that no data have shows what it takes where nothing is foreseen. Then 50 clients ask 10,000
+times: no answer may be an error, and memory may not grow without bound. Exit status 1 if a promise
+is broken. Without a RUN, a small one is trained first. Nobody thinks between two questions, so
+times are those of a core that is never idle; another program on it makes them longer.
+"""
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+LIMIT_MS = 50.0
+GROWTH_MB = 200
+"""Twice what is kept of answers and predictions at most, and room for the allocator."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    kind: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    kind: str
+    status: int
+    ms: float
+
+
+def paths(run: str, commands: list[str], seed: int = 0) -> Iterator[Asked]:
+    """What people ask: mostly of a command that they have just typed, or swapped a word of."""
+    rng = random.Random(seed)
+    base = f"/api/models/{quote(run)}"
+    while True:
+        command = rng.choice(commands)
+        words = command.split()
+        asked = {
+            "answer": {"command": command},
+            "alignment": {"command": command},
+            "commands": {"like": " ".join(words[:2])},
+        }
+        more = rng.choice(["orbits", "swap", "table", "derivation", "page"])
+        if more == "swap":
+            after = command.replace("walk", "run").replace("left", "right")
+            asked["swap"] = {"before": command, "after": after}
+        elif more in ("orbits", "derivation"):
+            asked[more] = {"command": command}
+        elif more == "table":
+            asked["table"] = {}
+        for kind, query in asked.items():
+            yield Asked(kind, f"{base}/{kind}?{urlencode(query)}")
+        if more == "page":
+            yield Asked("page", "/static/main.js")
+
+
+async def client(port: int, work: Iterator[Asked], results: list[Outcome]) -> None:
+    """One connection that asks again as soon as it is answered."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for asked in work:
+        start = time.perf_counter()
+        writer.write(f"GET {asked.path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        length = int(head.partition("content-length:")[2].split("\r\n")[0])
+        await reader.readexactly(length)
+        ms = 1000 * (time.perf_counter() - start)
+        results.append(Outcome(asked.kind, int(head.split()[1]), ms))
+    writer.close()
+    await writer.wait_closed()
+
+
+async def hammer(port: int, work: Iterator[Asked], *, clients: int, requests: int) -> list[Outcome]:
+    """So many requests, from so many clients at once."""
+    results: list[Outcome] = []
+    shared = (next(work) for _ in range(requests))
+    await asyncio.gather(*(client(port, shared, results) for _ in range(clients)))
+    return results
+
+
+def percentile(numbers: list[float], share: float) -> float:
+    ordered = sorted(numbers)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def report(results: list[Outcome]) -> float:
+    """Print times by kind; the 95th percentile of all."""
+    kinds: defaultdict[str, list[float]] = defaultdict(list)
+    for outcome in results:
+        kinds[outcome.kind].append(outcome.ms)
+        kinds["all"].append(outcome.ms)
+    for kind, times in sorted(kinds.items(), key=lambda item: (item[0] == "all", item[0])):
+        median, p95 = percentile(times, 0.5), percentile(times, 0.95)
+        print(f"  {kind:10} {len(times):6} requests  median {median:6.1f} ms  95 % {p95:6.1f} ms")
+    return percentile(kinds["all"], 0.95)
+
+
+def resident_mb(pid: int) -> float:
+    """What a process holds in memory (Linux)."""
+    for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("no VmRSS")
+
+
+def used_seconds(pid: int) -> float:
+    """What a process has used of its core (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def settle(pid: int) -> None:
+    """Wait until a process has nothing more to do: what it foresees is foreseen."""
+    used = -1.0
+    while (now := used_seconds(pid)) - used > 0.02:
+        used = now
+        time.sleep(1)
+
+
+def train(folder: Path) -> Path:
+    """A small run, if none is given."""
+    out = folder / "small"
+    options = ["--split", "add_jump", "--training.epochs", "4", "--out", str(out), "--quiet"]
+    subprocess.run([sys.executable, "-m", "equitrans.cli.main", "train", *options], check=True)
+    return out
+
+
+def main() -> int:
+    from equitrans.scan import everything
+
+    commands = [" ".join(pair.source) for pair in everything()]
+    cores = sorted(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(sys.argv[1]) if len(sys.argv) > 1 else train(Path(folder))
+        os.sched_setaffinity(0, cores[-1:])
+        server = subprocess.Popen(
+            [sys.executable, "-m", "equitrans.cli.main", "explore", str(run), "--port", "0"],
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: os.sched_setaffinity(0, cores[:1]),
+        )
+        try:
+            assert server.stdout is not None
+            port = int(server.stdout.readline().rstrip("/\n").rpartition(":")[2])
+            name = run.resolve().name
+            settle(server.pid)
+
+            def ask(commands: list[str], seed: int, clients: int, requests: int) -> list[Outcome]:
+                work, used = paths(name, commands, seed), used_seconds(server.pid)
+                found = asyncio.run(hammer(port, work, clients=clients, requests=requests))
+                used = 1000 * (used_seconds(server.pid) - used) / requests
+                print(f"  {used:.1f} ms of the server's core a request")
+                return found
+
+            print(f"{name}: 8 clients, 3,000 requests, commands of the data")
+            first = ask(commands, 1, 8, 3_000)
+            p95 = report(first)
+            print("8 clients, 1,000 requests, commands of no data")
+            strange = [
+                f"{a} and {b}" for a, b in zip(commands[::40], commands[7::40], strict=False)
+            ]
+            unseen = ask(strange, 2, 8, 1_000)
+            report(unseen)
+            before = resident_mb(server.pid)
+            print("50 clients, 10,000 requests")
+            second = ask([*commands, *strange], 3, 50, 10_000)
+            report(second)
+            after = resident_mb(server.pid)
+        finally:
+            server.terminate()
+            server.wait()
+    wrong = [o for o in first + unseen + second if o.status != 200]
+    print(f"errors: {len(wrong)}; memory {before:.0f} MB before, {after:.0f} MB after")
+    kept = {
+        f"95 % of answers to 8 clients within {LIMIT_MS:g} ms": p95 <= LIMIT_MS,
+        "no error": not wrong,
+        f"memory grows by {GROWTH_MB} MB at most": after - before <= GROWTH_MB,
+    }
+    for promise, holds in kept.items():
+        print(f"{'kept' if holds else 'BROKEN'}: {promise}")
+    return 0 if all(kept.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+// Elements from values. Text is always set as text, so nothing that a model says becomes markup.
+
+export function h(tag, props = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "on") {
+      for (const [event, handler] of Object.entries(value)) element.addEventListener(event, handler);
+    } else if (name === "style") {
+      for (const [key, v] of Object.entries(value)) element.style.setProperty(key, v);
+    } else if (name === "dataset") Object.assign(element.dataset, value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== false));
+  return element;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+export function problem(message, ...more) {
+  return h("p", { class: "problem", role: "alert" }, message, ...more);
+}
+
+export function note(...content) {
+  return h("p", { class: "note" }, ...content);
+}
+
+// A probability as a person would write it.
+export function probability(p) {
+  if (p >= 0.9995 && p < 1) return "> 0.999";
+  if (p < 0.0005) return p < 1e-6 ? "≈ 0" : p.toExponential(0).replace("e-", "·10⁻").replace(
+    /⁻(\d+)$/, (_, n) => "⁻" + [...n].map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]).join(""));
+  return p.toFixed(3);
+}
+
+// Target words, up to as many as can be read; those at some places are marked.
+export function targetWords(words, marked = () => false) {
+  const shown = words.slice(0, MOST).map((word, m) =>
+    h("span", { class: marked(m) ? "word moved" : "word" }, word));
+  if (words.length > MOST) shown.push(h("span", { class: "muted" }, `… and ${words.length - MOST} more`));
+  return shown.length ? shown : [h("span", { class: "muted" }, "(empty)")];
+}
+const MOST = 60;
+
+export function count(n, one, many = one + "s") {
+  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+}

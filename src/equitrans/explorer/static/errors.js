@@ -1,0 +1,56 @@
+// Mistakes on the test pairs, found in the background.
+
+import { ofRun } from "./api.js";
+import { count, h, note, targetWords } from "./dom.js";
+import { follow, go, state, toCommand } from "./state.js";
+
+export async function errorsView(model, again) {
+  const found = await ofRun(model.name, "errors", {
+    template: state.template || null, page: state.page || null,
+  }, { fresh: true });
+  if (found.state === "missing") return [note(found.missing)];
+  const wrong = found.done - found.right;
+  const parts = [];
+  if (found.state === "working") {
+    again(600);
+    parts.push(h("div", { class: "progress" },
+      h("progress", { max: found.of, value: found.done, "aria-label": "judging" }),
+      h("span", {}, `${found.done.toLocaleString("en")} of ${count(found.of, found.which + " pair")}`)));
+  }
+  if (found.done) {
+    parts.push(h("p", { class: "count" }, h("b", {}, `${(100 * found.right / found.done).toFixed(2)} %`),
+      ` exact match · ${count(wrong, "mistake")} in ${count(found.done, found.which + " pair")}`));
+  }
+  if (!wrong) {
+    if (found.state === "done") parts.push(note("Not one mistake."));
+    return parts;
+  }
+  const select = h("select", {
+    id: "template", on: { change: () => go({ template: select.value, page: "" }) },
+  }, h("option", { value: "" }, "all templates"), found.templates.map((t) =>
+    h("option", { value: t.template, selected: t.template === state.template },
+      `${t.template} (${t.pairs - t.right} of ${t.pairs} wrong)`)));
+  parts.push(h("label", { class: "filter" }, "Template ", select));
+  parts.push(h("ol", { class: "mistakes", start: (found.page - 1) * 25 + 1 }, found.mistakes.map((m) =>
+    h("li", {},
+      h("a", follow(toCommand(m.command, { tab: "alignment" })), m.command),
+      line("expected", m.target, m.predicted, model, m.command),
+      m.predicted === null
+        ? h("div", { class: "line" }, h("span", { class: "muted" }, "predicted"), h("span", { class: "muted" }, "refused, or a word is not known"))
+        : line("predicted", m.predicted, m.target, model)))));
+  if (found.pages > 1) {
+    parts.push(h("p", { class: "pages" },
+      found.page > 1 ? h("a", follow({ page: String(found.page - 1) }), "earlier") : h("span", { class: "muted" }, "earlier"),
+      ` page ${found.page} of ${found.pages} `,
+      found.page < found.pages ? h("a", follow({ page: String(found.page + 1) }), "later") : h("span", { class: "muted" }, "later")));
+  }
+  return parts;
+}
+
+function line(name, words, others, model, command) {
+  const shown = h("span", { class: "words" },
+    targetWords(words, (m) => !others || others[m] !== words[m]));
+  return h("div", { class: "line" }, command
+    ? h("a", { class: "muted", ...follow(toCommand(command, { tab: "alignment", target: words.join(model.characters ? "" : " ") })) }, name)
+    : h("span", { class: "muted" }, name), shown);
+}

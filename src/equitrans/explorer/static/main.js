@@ -1,0 +1,259 @@
+// The page: reads the address, asks the server, and shows one model or two side by side.
+
+import { get, ofRun } from "./api.js";
+import { byId, h, note, problem } from "./dom.js";
+import { errorsView } from "./errors.js";
+import { orbitsView } from "./orbits.js";
+import { alignmentView, derivationView, tableView } from "./pictures.js";
+import { answerView, swapView } from "./sentence.js";
+import { follow, go, onChange, readAddress, state, toCommand } from "./state.js";
+import { wordsView } from "./words.js";
+
+const TABS = [
+  ["alignment", "Alignment", alignmentView, true],
+  ["table", "Table", tableView, false],
+  ["orbits", "Orbits", orbitsView, true],
+  ["derivation", "Derivation", derivationView, true],
+  ["words", "Words", wordsView, false],
+  ["errors", "Errors", errorsView, false],
+];
+
+let models = [];
+let turn = 0;
+let timer = 0;
+
+const tab = () => TABS.find(([name]) => name === state.tab) ?? TABS[0];
+
+// The models looked at, with the words that were added to them.
+async function chosen() {
+  const names = [state.run || models[0].name];
+  if (state.with && state.with !== names[0]) names.push(state.with);
+  return Promise.all(names.map(async (name) => {
+    const model = models.find((one) => one.name === name);
+    if (!model) {
+      return { name, classes: [], trouble: `There is no run ${name} here.` };
+    }
+    if (!state.add.length) return model;
+    try {
+      const { classes } = await ofRun(name, "added", { add: state.add });
+      return { ...model, classes };
+    } catch (error) {
+      return { ...model, trouble: error.message };
+    }
+  }));
+}
+
+async function render() {
+  const mine = ++turn;
+  clearTimeout(timer);
+  renderChoices();
+  const shown = await chosen();
+  if (mine !== turn) return;
+  const answers = shown.map((model) => pane(model, shown.length > 1, () => answerOf(model)));
+  const views = shown.map((model) => pane(model, false, () => viewOf(model, mine)));
+  await Promise.all([
+    fill(byId("answers"), answers, mine),
+    fill(byId("views"), views.map((view, i) => once(view, answers[i])), mine),
+  ]);
+  if (mine === turn) await renderVerdict(shown, mine);
+}
+
+// What is wrong with a command is said once.
+async function once(view, answer) {
+  const told = (element) => element.querySelector(":scope > .problem")?.textContent;
+  const [below, above] = await Promise.all([view, answer]);
+  if (told(below) && told(below) === told(above)) below.replaceChildren(note("There is nothing to show for it."));
+  return below;
+}
+
+// Each pane comes when it is ready; until then the last one stays, and soon grows pale.
+async function fill(place, panes, mine) {
+  place.classList.toggle("two", panes.length > 1);
+  const slots = panes.map((_, i) => place.children[i] ?? h("article", { class: "pane" }, note("Working…")));
+  place.replaceChildren(...slots);
+  await Promise.all(panes.map(async (pane, i) => {
+    const pale = setTimeout(() => slots[i].classList.add("waiting"), 150);
+    const ready = await pane;
+    clearTimeout(pale);
+    if (mine === turn) slots[i].replaceWith(ready);
+  }));
+}
+
+// The lower half alone, for what goes on by itself.
+async function renderViews(mine) {
+  const shown = await chosen();
+  const views = await Promise.all(shown.map((model) => pane(model, false, () => viewOf(model, mine))));
+  if (mine === turn) byId("views").replaceChildren(...views);
+}
+
+async function pane(model, named, make) {
+  const content = [];
+  try {
+    if (model.trouble) throw new Error(model.trouble);
+    content.push(...(await make()));
+  } catch (error) {
+    content.push(problem(error.message, ...wayOut(error.message, model)));
+  }
+  return h("article", { class: "pane", "aria-label": model.name },
+    named ? h("h2", {}, model.name, h("small", {}, model.about ?? "")) : null, content.flat());
+}
+
+// Where to go from an error, if that is plain.
+function wayOut(message, model) {
+  if (!models.some((one) => one.name === model.name)) {
+    const side = model.name === state.with ? "with" : "run";
+    return models.map((one) => h("a", { class: "chip", ...follow({ [side]: one.name }) }, one.name));
+  }
+  const [, wrong, right] = /^unknown word '(.+)'; did you mean '(.+)'\?$/.exec(message) ?? [];
+  if (!right) return [];
+  const mended = state.command.split(/\s+/).map((word) => (word === wrong ? right : word)).join(" ");
+  return [h("a", { class: "chip", ...follow(toCommand(mended)) }, mended)];
+}
+
+async function answerOf(model) {
+  if (!state.command.trim()) return [];
+  const answer = await ofRun(model.name, "answer", { command: state.command, add: state.add });
+  return [...answerView(model, answer), ...(await swapView(model))];
+}
+
+async function viewOf(model, mine) {
+  const [, , view, needsCommand] = tab();
+  if (needsCommand && !state.command.trim()) {
+    return [note("Type a command above, or pick one, and it shows here.")];
+  }
+  const again = (delay) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => { if (mine === turn) renderViews(mine); }, delay);
+  };
+  return view(model, again);
+}
+
+async function renderVerdict(shown, mine) {
+  const verdict = byId("verdict");
+  verdict.hidden = true;
+  if (shown.length < 2 || !state.command.trim() || shown.some((model) => model.trouble)) return;
+  const said = await Promise.all(shown.map((model) =>
+    ofRun(model.name, "answer", { command: state.command, add: state.add }).catch(() => null)));
+  if (mine !== turn || said.includes(null)) return;
+  const [one, other] = said.map((answer) => JSON.stringify(answer.best[0]?.words ?? null));
+  verdict.textContent = one === other ? "Both say the same." : "They differ.";
+  verdict.classList.toggle("differ", one !== other);
+  verdict.hidden = false;
+  const [left, right] = [...byId("answers").querySelectorAll(".said")].map((said) => [...said.querySelectorAll(".word")]);
+  for (let m = 0; left && right && m < Math.max(left.length, right.length); m += 1) {
+    const differs = left[m]?.textContent !== right[m]?.textContent;
+    left[m]?.classList.toggle("moved", differs);
+    right[m]?.classList.toggle("moved", differs);
+  }
+}
+
+function renderChoices() {
+  const name = state.run || models[0].name;
+  byId("run").value = name;
+  byId("with").replaceChildren(h("option", { value: "" }, "nothing"),
+    ...models.filter((one) => one.name !== name).map((one) => h("option", { value: one.name }, one.name)));
+  byId("with").value = models.some((one) => one.name === state.with) ? state.with : "";
+  if (document.activeElement !== byId("command") || byId("command").value.trim() !== state.command.trim()) {
+    byId("command").value = state.command;
+  }
+  const [current] = tab();
+  for (const button of byId("tabs").children) {
+    const here = button.dataset.tab === current;
+    button.setAttribute("aria-selected", String(here));
+    button.tabIndex = here ? 0 : -1;
+    if (!here) continue;
+    byId("panel").setAttribute("aria-labelledby", button.id);
+    const strip = byId("tabs");
+    strip.scrollLeft = Math.max(0, button.offsetLeft - strip.offsetLeft - strip.clientWidth / 3);
+  }
+  document.title = `${state.command ? `${state.command} · ` : ""}${name} · equitrans explorer`;
+  renderPicks(name);
+}
+
+async function renderPicks(name) {
+  const model = models.find((one) => one.name === name);
+  if (!model) return byId("picks").replaceChildren();
+  const chips = (label, texts, make) => [h("span", { class: "muted" }, label), ...texts.map((text) =>
+    h("button", { type: "button", class: "chip", on: { click: () => go(toCommand(make(text))) } }, text))];
+  if (!state.command.trim()) {
+    const { commands } = await ofRun(name, "commands", { like: "" }).catch(() => ({ commands: [] }));
+    if (state.command.trim()) return;
+    byId("picks").replaceChildren(...(commands.length
+      ? chips("try", commands.slice(0, 6), (text) => text)
+      : chips("words", model.words.slice(0, 24), (word) => word)));
+    return;
+  }
+  byId("picks").replaceChildren(h("span", { class: "muted" }, `${model.about} · ${
+    model.classes.length ? model.classes.map((c) => `${c.name} (${c.source.length})`).join(", ") : "no classes"} · ${
+    model.equivariant ? "equivariant by construction" : "no symmetry promised"}`));
+}
+
+async function suggest() {
+  const name = state.run || models[0].name;
+  const { commands } = await ofRun(name, "commands", { like: byId("command").value }).catch(() => ({ commands: [] }));
+  byId("commands").replaceChildren(...commands.map((command) => h("option", { value: command })));
+}
+
+function listen() {
+  let typing = 0;
+  const input = byId("command");
+  const take = () => {
+    const command = input.value.trim();
+    if (command !== state.command) go(toCommand(command), { replace: true });
+  };
+  input.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => { take(); suggest(); }, 250);
+  });
+  input.addEventListener("change", () => { clearTimeout(typing); take(); });
+  byId("run").addEventListener("change", (event) => go({ run: event.target.value, add: [], from: "", target: "", template: "", page: "", with: state.with === event.target.value ? "" : state.with }));
+  byId("with").addEventListener("change", (event) => go({ with: event.target.value }));
+  byId("theme").addEventListener("click", changeTheme);
+  addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) {
+      event.preventDefault();
+      input.focus();
+      input.select();
+    }
+  });
+  byId("tabs").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const at = TABS.indexOf(tab());
+    const next = event.key === "Home" ? 0 : event.key === "End" ? TABS.length - 1
+      : step ? (at + step + TABS.length) % TABS.length : -1;
+    if (next < 0) return;
+    event.preventDefault();
+    go({ tab: TABS[next][0] });
+    byId(`tab-${TABS[next][0]}`).focus();
+  });
+}
+
+function changeTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  try { localStorage.setItem("theme", root.dataset.theme); } catch { /* a browser may forbid it */ }
+}
+
+async function begin() {
+  try { document.documentElement.dataset.theme = localStorage.getItem("theme") ?? ""; } catch { /* as above */ }
+  readAddress();
+  byId("tabs").replaceChildren(...TABS.map(([name, title]) => h("button", {
+    type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel", dataset: { tab: name },
+    on: { click: () => go({ tab: name }) },
+  }, title)));
+  byId("views").replaceChildren(note("Loading…"));
+  try {
+    ({ models } = await get("/api/models"));
+  } catch (error) {
+    byId("views").replaceChildren(problem(error.message));
+    return;
+  }
+  byId("run").replaceChildren(...models.map((model) => h("option", { value: model.name }, model.name)));
+  listen();
+  onChange(render);
+  await render();
+  suggest();
+}
+
+begin();

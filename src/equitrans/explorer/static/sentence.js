@@ -1,0 +1,116 @@
+// A command, what a model makes of it, and what a swap of words does.
+
+import { ofRun } from "./api.js";
+import { count, h, note, probability, problem, targetWords } from "./dom.js";
+import { follow, go, state, toCommand } from "./state.js";
+
+const equals = (p) => {
+  const text = probability(p);
+  return /^[>≈]/.test(text) ? text : `= ${text}`;
+};
+const glue = (model) => (model.characters ? "" : " ");
+
+export function answerView(model, answer) {
+  const swaps = h("div", { class: "swaps", id: `swaps-${model.name}`, hidden: true });
+  const tokens = answer.words.map((word, n) => token(model, answer, word, n, swaps));
+  const hint = !state.from && tokens.some((t) => t.tagName === "BUTTON");
+  const parts = [h("div", { class: "sentence", "aria-label": "command" }, tokens,
+    hint ? h("small", {}, "underlined words can be swapped") : null), swaps];
+  if (!answer.best.length) {
+    parts.push(note("No rule derives this command, so the model refuses it rather than guess."));
+    return parts;
+  }
+  const [first, ...others] = answer.best;
+  parts.push(
+    h("div", { class: "said" },
+      h("span", { class: "arrow", "aria-label": "becomes" }, "→"),
+      h("div", { class: "words" }, targetWords(first.words)),
+      h("span", { class: "chance", title: "p(y | x)" }, `p ${equals(first.prob)}`)));
+  if (!first.finished) parts.push(note("Cut off: the model found no end within its longest target."));
+  parts.push(
+    h("details", { class: "others" },
+      h("summary", {}, others.length ? `${count(others.length, "other guess", "other guesses")}` : "no other guess"),
+      h("ol", {}, answer.best.map((guess) =>
+        h("li", {},
+          h("span", { class: "bar", style: { "--p": guess.prob.toFixed(4) } }),
+          h("span", { class: "chance" }, probability(guess.prob)),
+          h("a", {
+            class: "guess", ...follow({ tab: "alignment", target: guess.words.join(glue(model)) }),
+          }, guess.words.join(glue(model)) || "(empty)"))))));
+  return parts;
+}
+
+function token(model, answer, word, n, swaps) {
+  const home = model.classes.find((c) => c.name === word.home);
+  if (!home) return h("span", { class: "token" }, word.text);
+  const others = home.source.filter((other) => other !== word.text);
+  const button = h("button", {
+    type: "button", class: "token swappable", "aria-expanded": "false", "aria-controls": swaps.id,
+    title: `one of ${home.name}: click to swap it`, dataset: { place: n },
+    on: { click: toggle },
+  }, word.text);
+
+  function toggle() {
+    const open = button.getAttribute("aria-expanded") === "true";
+    for (const other of button.parentElement.querySelectorAll("[aria-expanded=true]")) {
+      other.setAttribute("aria-expanded", "false");
+    }
+    swaps.hidden = open;
+    if (open) return;
+    button.setAttribute("aria-expanded", "true");
+    swaps.replaceChildren(
+      h("span", { class: "muted" }, others.length
+        ? `swap ${word.text} for` : `${word.text} is alone in ${home.name}`),
+      ...others.map((other) => h("button", {
+        type: "button", class: "chip",
+        on: { click: () => swap(other) },
+      }, other)));
+    swaps.onkeydown = (event) => {
+      if (event.key === "Escape") { toggle(); button.focus(); }
+    };
+  }
+
+  function swap(other) {
+    const words = answer.words.map((w, i) => (i === n ? other : w.text));
+    go(toCommand(words.join(glue(model)), { from: answer.command }));
+  }
+  return button;
+}
+
+export async function swapView(model) {
+  if (!state.from || state.from === state.command) return [];
+  let found;
+  try {
+    found = await ofRun(model.name, "swap", {
+      before: state.from, after: state.command, add: state.add,
+    });
+  } catch (error) {
+    return [problem(error.message)];
+  }
+  const moved = found.source_changes.map((n) =>
+    `${found.before.words[n].text} → ${found.after.words[n].text}`).join(", ");
+  const out = found.target_changes.length;
+  return [h("section", { class: "facts", "aria-label": "What the swap did" },
+    h("h3", {}, moved ? `After ${moved}` : "The same command"),
+    h("div", { class: "pair" },
+      outputs(found.before, found.target_changes), outputs(found.after, found.target_changes)),
+    h("ul", {},
+      h("li", { class: "changed" }, h("b", {}, "the output"),
+        out ? ` changed in ${count(out, "place")}` : " stayed as it was"),
+      found.facts.map((fact) => h("li", { class: fact.same ? (fact.promised ? "proved" : "same") : "changed" },
+        h("b", {}, fact.what), ` ${verdict(fact)}`, h("small", {}, fact.why)))),
+    h("p", { class: "undo" }, h("a", follow(toCommand(state.from)), `back to ${state.from}`)))];
+}
+
+function verdict(fact) {
+  const values = fact.before && fact.before !== fact.after
+    ? `: ${fact.before} → ${fact.after}` : fact.after ? `: ${fact.after}` : "";
+  if (fact.promised) return `${fact.same ? "provably stays" : "should stay, and does not"}${values}`;
+  return `${fact.same ? "happens to stay" : "changes"}${values}`;
+}
+
+function outputs(answer, changes) {
+  const words = answer.best.length ? answer.best[0].words : [];
+  return h("div", {}, h("span", { class: "muted" }, answer.command),
+    h("div", { class: "words" }, targetWords(words, (m) => changes.includes(m))));
+}

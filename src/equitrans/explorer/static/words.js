@@ -1,0 +1,76 @@
+// The classes of a model, and words added to them.
+
+import { ofRun, Problem } from "./api.js";
+import { h, note, probability, problem } from "./dom.js";
+import { follow, go, state, toCommand } from "./state.js";
+
+export async function wordsView(model) {
+  if (!model.classes.length) return [note("This model has no classes: every word stands for itself alone.")];
+  const fresh = new Set(state.add.map((added) => added.split(" ")[0]));
+  const parts = [
+    h("p", { class: "intro" }, model.equivariant
+      ? "Words of a class can stand for one another, and the output follows."
+      : "The classes of the data. This model was not built to respect them."),
+    h("div", { class: "classes" }, model.classes.map((c) => h("section", { class: "class" },
+      h("h3", {}, c.name),
+      h("dl", {}, c.source.map((word, i) => h("div", { class: fresh.has(word) ? "fresh" : null },
+        h("dt", {}, word), h("dd", {}, c.target[i]))))))),
+  ];
+  if (state.add.length) parts.push(await added(model));
+  parts.push(form(model));
+  return parts;
+}
+
+async function added(model) {
+  const list = h("p", { class: "picks" }, h("span", { class: "muted" }, "added"), state.add.map((word, i) => {
+    const [source] = word.split(" ");
+    return h("a", {
+      class: "chip", "aria-label": `take ${source} away`,
+      ...follow({ add: state.add.filter((_, n) => n !== i), ...toCommand(plain(source)) }),
+    }, `${source} ×`);
+  }));
+  const facts = await ofRun(model.name, "added", { add: state.add });
+  return h("div", {}, list, note(
+    `No training was needed. Making the group symmetric changed no p(y | x) by more than ${probability(facts.symmetrised)}; `
+    + `the new word takes at most ${facts.diluted.toPrecision(2)} from the log-probability of any other.`));
+}
+
+// A command without a word that is to go.
+const plain = (word) => (state.command.split(" ").includes(word) ? "" : state.command);
+
+function form(model) {
+  const field = (name, text, hint) =>
+    h("label", {}, text, h("input", { name, required: true, maxlength: "60", autocomplete: "off", autocapitalize: "none", spellcheck: "false", placeholder: hint }));
+  const message = h("div", {});
+  const element = h("form", { class: "add", "aria-label": "Add a word to a class" },
+    h("h3", {}, "Add a word"),
+    h("div", { class: "fields" },
+      h("label", {}, "class", h("select", { name: "home" }, model.classes.map((c) => h("option", {}, c.name)))),
+      field("source", "word", "blick"),
+      field("target", "its translation", "I_BLICK"),
+      h("button", { type: "submit" }, "Add")),
+    message);
+  element.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const { home, source, target } = Object.fromEntries(new FormData(element));
+    const add = [...state.add, `${source.trim()} ${target.trim()} ${home}`];
+    try {
+      if (/\s/.test(source.trim() + target.trim())) throw new Problem("A word has no spaces in it.");
+      await ofRun(model.name, "added", { add });
+    } catch (error) {
+      message.replaceChildren(problem(error.message));
+      return;
+    }
+    go({ ...toCommand(using(model, home, source.trim())), add });
+  });
+  return element;
+}
+
+// The command with the new word in it, so that it can be seen at work.
+function using(model, home, source) {
+  const { source: mates } = model.classes.find((c) => c.name === home);
+  const glue = model.characters ? "" : " ";
+  const words = model.characters ? [...state.command] : state.command.split(/\s+/).filter(Boolean);
+  const place = words.findIndex((word) => mates.includes(word));
+  return place < 0 ? source : words.map((w, i) => (i === place ? source : w)).join(glue);
+}

@@ -1,0 +1,344 @@
+"""The explorer's page in a real browser, served by the real command."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+from shows import SENTENCE
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
+expect.set_options(timeout=20_000)
+
+
+@pytest.fixture(scope="module")
+def address(shown):
+    """The address that the command prints; it ends at Ctrl-C and says so in one line."""
+    runs = [str(shown / name) for name in ("jump", "rules", "attention", "bare")]
+    command = [sys.executable, "-m", "equitrans.cli.main", "explore", *runs, "--port", "0"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    line = server.stdout.readline()
+    assert line.startswith("jump, rules, attention, bare: http://127.0.0.1:")
+    assert server.stdout.readline() == "Ctrl-C ends it\n"
+    yield line.split(": ", 1)[1].strip()
+    server.send_signal(signal.SIGINT)
+    _, err = server.communicate(timeout=20)
+    assert server.returncode == 130
+    assert err == "equitrans: interrupted\n"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Open the page; whatever it logs, asks elsewhere, or breaks of its own policy is an error."""
+    wrong: list[str] = []
+    contexts = []
+
+    def opened(query="", **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda m: wrong.append(m.text) if _is_wrong(m) else None)
+        page.on("request", lambda r: r.url.startswith(address) or wrong.append(r.url))
+        page.goto(address + query)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+def _is_wrong(message):
+    """A refused request is logged by the browser itself, and is what some tests are about."""
+    return message.type == "error" and "Failed to load resource" not in message.text
+
+
+def token(page, word):
+    return page.locator(".sentence").get_by_role("button", name=word, exact=True)
+
+
+def test_a_command_is_typed_and_its_alignment_read_with_mouse_and_keys(open_page):
+    page = open_page()
+    expect(page.get_by_text("Type a command above")).to_be_visible()  # nothing yet
+    page.keyboard.press("/")
+    page.keyboard.type("jump twice")
+    expect(page.locator(".said")).to_contain_text("I_JUMP")
+    expect(page).to_have_url(re.compile(r"command=jump\+twice"))
+    cell = page.get_by_role("gridcell", name=re.compile("^I_JUMP ← jump")).first
+    cell.hover()
+    readout = page.locator(".readout")
+    expect(readout).to_contain_text("I_JUMP ← jump")
+    expect(readout).to_contain_text("p(a), by classes alone")
+    expect(readout).to_contain_text("p(y | x), I_JUMP from jump")
+    cell.click()
+    page.keyboard.press("ArrowLeft")
+    expect(readout).to_contain_text("← BOS")
+    page.get_by_text("other guess").click()
+    assert page.locator(".others li").count() > 1
+    page.locator(".guess").nth(1).click()
+    expect(page.get_by_text("back to the prediction")).to_be_visible()
+    expect(page).to_have_url(re.compile("target="))
+
+
+def test_a_command_can_be_picked(open_page):
+    page = open_page()
+    chip = page.locator("#picks .chip").first
+    text = chip.inner_text()
+    chip.click()
+    expect(page.get_by_label("Command", exact=True)).to_have_value(text)
+    expect(page.locator(".said .word").first).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("Type a command above")).to_be_visible()
+
+
+def test_tabs_are_walked_with_the_keys(open_page):
+    page = open_page("?command=jump&tab=table")
+    expect(page.locator("td.edge-top.edge-left")).to_have_count(2)  # two classes outlined
+    page.get_by_role("tab", name="Table").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Orbits")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".orbit").first).to_be_visible()
+    expect(page).to_have_url(re.compile("tab=orbits"))
+    page.keyboard.press("End")
+    expect(page.get_by_role("tab", name="Errors")).to_be_focused()
+
+
+def test_a_word_is_swapped_by_clicking_it(open_page):
+    page = open_page("?command=jump+twice")
+    token(page, "jump").click()
+    page.get_by_role("button", name="walk", exact=True).click()
+    expect(page.get_by_label("Command", exact=True)).to_have_value("walk twice")
+    facts = page.get_by_label("What the swap did")
+    expect(facts).to_contain_text("After jump → walk")
+    expect(facts).to_contain_text("the form provably stays")
+    expect(facts).to_contain_text("p(a), the alignment provably stays")
+    expect(facts).to_contain_text("p(y | x) provably stays")
+    expect(facts.locator(".word.moved").first).to_be_visible()
+    facts.get_by_role("link", name="back to jump twice").click()
+    expect(page.get_by_label("Command", exact=True)).to_have_value("jump twice")
+    token(page, "jump").click()
+    page.get_by_role("button", name="look", exact=True).focus()
+    page.keyboard.press("Escape")
+    expect(token(page, "jump")).to_be_focused()
+
+
+def test_a_model_without_symmetry_says_so(open_page):
+    page = open_page("?run=attention&command=walk+twice&from=jump+twice&tab=table")
+    expect(page.get_by_label("What the swap did")).to_contain_text("nothing is promised")
+    expect(page.get_by_text("This model has no translator")).to_be_visible()
+    page.get_by_role("tab", name="Alignment").click()
+    expect(page.get_by_text("Attention is soft here")).to_be_visible()
+    page.get_by_role("tab", name="Derivation").click()
+    expect(page.get_by_text("--model.aligner recursive")).to_be_visible()
+
+
+def test_orbits_are_watched_over_epochs(open_page):
+    page = open_page(f"?command={SENTENCE.replace(' ', '+')}&tab=orbits&epoch=0")
+    expect(page.locator(".epochs output")).to_have_text("epoch 0")
+    expect(page.locator(".count")).to_contain_text("16 pairs · in theory 4 × 4 · observed")
+    expect(page.locator(".orbit")).to_have_count(4)  # before training, as theory has it
+    slider = page.get_by_role("slider", name="epoch")
+    slider.press("ArrowRight")
+    expect(page.locator(".epochs output")).to_have_text("epoch 10")
+    expect(page).to_have_url(re.compile("epoch=10"))
+    slider.press("End")
+    expect(page.locator(".epochs output")).to_have_text("epoch 30")
+    page.locator(".orbit a").nth(1).click()
+    expect(page.get_by_label("Command", exact=True)).not_to_have_value(SENTENCE)
+
+
+def test_where_nothing_was_recorded_the_page_says_how_to(open_page):
+    page = open_page("?run=rules&command=walk+and+run&tab=orbits")
+    expect(page.get_by_text("Nothing was recorded through training.")).to_be_visible()
+    expect(page.get_by_text('--orbits "walk and run"')).to_be_visible()
+    expect(page.locator(".orbit").first).to_be_visible()
+
+
+def test_a_derivation_is_drawn_and_a_refusal_explained(open_page):
+    page = open_page("?run=rules&command=jump+twice+and+walk&tab=derivation")
+    tree = page.get_by_role("group", name="Derivation tree")
+    expect(tree.locator(".node").first).to_contain_text("□ and □ → 0 2")
+    expect(tree.locator(".leaf")).to_have_count(4)
+    page.get_by_label("Command", exact=True).fill("jump jump")
+    expect(page.get_by_text("rather than guess")).to_be_visible()
+    expect(page.get_by_text("No rule derives this command")).to_have_count(2)
+
+
+def test_a_word_is_added_and_used_at_once(open_page):
+    page = open_page("?command=jump+twice&tab=words")
+    form = page.get_by_role("form", name="Add a word to a class")
+    form.get_by_label("word", exact=True).fill("jump")
+    form.get_by_label("its translation").fill("I_X")
+    form.get_by_role("button", name="Add").click()
+    expect(form.get_by_role("alert")).to_contain_text("knows the source word 'jump' already")
+    form.get_by_label("word", exact=True).fill("blick")
+    form.get_by_label("its translation").fill("I_BLICK")
+    form.get_by_role("button", name="Add").click()
+    expect(page.get_by_label("Command", exact=True)).to_have_value("blick twice")
+    expect(page.locator(".said")).to_contain_text("I_BLICK")
+    expect(page.get_by_text("No training was needed")).to_be_visible()
+    token(page, "blick").click()
+    page.get_by_role("button", name="run", exact=True).click()
+    expect(page.locator(".said")).to_contain_text("I_RUN")
+    page.get_by_role("link", name="take blick away").click()
+    expect(page.get_by_text("No training was needed")).to_have_count(0)
+
+
+def test_two_runs_stand_side_by_side(open_page):
+    page = open_page("?command=jump+twice")
+    page.get_by_label("beside").select_option("attention")
+    expect(page.get_by_role("heading", name="attention")).to_be_visible()
+    expect(page.get_by_text("They differ.")).to_be_visible()
+    expect(page.locator(".said .moved").first).to_be_visible()
+    expect(page.get_by_role("grid")).to_have_count(2)
+    page.get_by_label("beside").select_option("bare")
+    expect(page.get_by_text("Both say the same.")).to_be_visible()
+    expect(page).to_have_url(re.compile("with=bare"))
+    page.get_by_label("beside").select_option("nothing")
+    expect(page.get_by_role("grid")).to_have_count(1)
+
+
+def test_errors_are_filtered_and_lead_to_their_alignments(open_page):
+    page = open_page("?run=attention&tab=errors")
+    expect(page.get_by_text("exact match")).to_be_visible()
+    expect(page.get_by_role("progressbar")).to_have_count(0)  # done
+    template = page.get_by_label("Template")
+    value = template.locator("option").nth(1).get_attribute("value")
+    template.select_option(value)
+    expect(page).to_have_url(re.compile("template="))
+    expect(page.locator(".mistakes > li").first).to_be_visible()
+    link = page.locator(".mistakes > li > a").first
+    command = link.inner_text()
+    page.get_by_role("link", name="expected").first.click()
+    expect(page.get_by_text("back to the prediction")).to_be_visible()
+    page.go_back()
+    link.click()
+    expect(page.get_by_label("Command", exact=True)).to_have_value(command)
+    expect(page.get_by_role("grid")).to_be_visible()
+    page.goto(page.url.split("?")[0] + "?run=bare&tab=errors")
+    expect(page.get_by_text("exported without its data")).to_be_visible()
+
+
+def test_a_bad_word_and_a_missing_run_have_a_way_out(open_page):
+    page = open_page("?command=junp+twice")
+    expect(page.get_by_role("alert")).to_have_count(1)
+    expect(page.get_by_role("alert")).to_contain_text("unknown word 'junp'; did you mean 'jump'?")
+    page.get_by_role("alert").get_by_role("link", name="jump twice").click()
+    expect(page.locator(".said")).to_contain_text("I_JUMP")
+    page = open_page("?run=gone&command=jump")
+    expect(page.get_by_role("alert")).to_contain_text("There is no run gone here.")
+    page.get_by_role("alert").get_by_role("link", name="jump").click()
+    expect(page.locator(".said")).to_contain_text("I_JUMP")
+
+
+def test_a_server_that_is_gone_is_said_to_be(open_page):
+    page = open_page("?command=jump")
+    expect(page.locator(".said")).to_be_visible()
+    page.route("**/api/**", lambda route: route.abort())
+    page.get_by_label("Command", exact=True).fill("jump and jump")
+    expect(page.get_by_role("alert").first).to_contain_text("Is equitrans explore still running?")
+
+
+def test_what_models_say_is_never_markup(open_page):
+    page = open_page("?command=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E&run=%3Cb%3Ebold%3C/b%3E")
+    expect(page.get_by_role("alert")).to_contain_text("<b>bold</b>")
+    assert page.locator("main img, main b:text('bold')").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_stands_in_anybody_s_way(open_page, scheme):
+    queries = {
+        "": "Type a command above",
+        "?command=walk+twice&from=jump+twice": "provably stays",
+        "?command=jump&tab=table": "What each word is translated as",
+        f"?command={SENTENCE.replace(' ', '+')}&tab=orbits&epoch=0": "in theory",
+        "?run=rules&command=jump+twice&tab=derivation": "likeliest derivation",
+        "?command=jump&tab=words&add=blick+I_BLICK+verbs": "Add a word",
+        "?run=attention&tab=errors": "exact match",
+        "?command=junp&with=rules": "did you mean",
+    }
+    page = open_page(color_scheme=scheme)
+    for query, text in queries.items():
+        page.goto(page.url.split("?")[0] + query)
+        expect(page.get_by_text(text).first).to_be_visible()
+        found = Axe().run(page).response["violations"]
+        serious = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
+        assert not serious, (query, [v["nodes"][0]["html"] for v in found], serious)
+
+
+def test_axe_would_notice(open_page):
+    page = open_page("?command=jump")
+    expect(page.locator(".said")).to_be_visible()
+    page.evaluate("document.querySelector('label.command').remove()")
+    page.evaluate("document.getElementById('command').removeAttribute('placeholder')")
+    found = Axe().run(page).response["violations"]
+    assert any(v["impact"] in ("serious", "critical") for v in found)
+
+
+def test_a_phone_shows_it_without_scrolling_sideways(open_page):
+    phone = {"viewport": {"width": 390, "height": 844}}
+    for query in (
+        "?command=walk+left+and+run+thrice",
+        "?command=walk+and+run&tab=orbits",
+        "?command=jump&tab=words",
+        "?run=jump&with=rules&command=jump+twice&tab=table",
+    ):
+        page = open_page(query, **phone)
+        expect(page.locator("#views article").first).to_be_visible()
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 390, query
+
+
+def test_light_and_dark_can_be_chosen_and_stay(open_page):
+    page = open_page("?command=jump", color_scheme="light")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.get_by_role("button", name="Change between light and dark").click()
+    dark = page.evaluate(paper)
+    assert dark != light
+    page.reload()
+    assert page.evaluate(paper) == dark
+
+
+@contextmanager
+def exposed(*arguments, **environment):
+    command = [sys.executable, "-m", "equitrans.cli.main", "explore", *map(str, arguments)]
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | environment
+    )
+    try:
+        yield server.stdout.readline().strip()
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def test_an_exposed_page_wants_its_token(browser, shown):
+    with exposed(shown / "bare", "--host", "0.0.0.0", "--expose", "--port", "0") as line:
+        link = line.split(": ", 1)[1].replace("0.0.0.0", "127.0.0.1")
+        page = browser.new_page()
+        page.goto(link.split("?")[0])
+        expect(page.get_by_text("it has a token")).to_be_visible()
+        page.goto(link)
+        expect(page.get_by_text("Type a command above")).to_be_visible()
+        assert "token" not in page.url
+        page.close()
