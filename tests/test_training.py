@@ -85,7 +85,7 @@ def test_without_a_budget_there_are_a_hundred_updates_per_form_within_limits():
     many = Rows.of(random_pairs(0, 300), WORLD)
     assert epochs_to_train(few, TrainingConfig(batch=1)) == math.ceil(500 / 4)
     assert epochs_to_train(some, TrainingConfig(batch=1)) == 100
-    assert epochs_to_train(many, TrainingConfig(batch=1)) == math.ceil(7000 / many.n_forms)
+    assert epochs_to_train(many, TrainingConfig(batch=1)) == math.ceil(5000 / many.n_forms)
 
 
 def test_time_ends_training():
