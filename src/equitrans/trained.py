@@ -253,7 +253,8 @@ class Trained:
         """Read what ``save`` or a training run has written."""
         directory = Path(directory)
         refuse_links(directory)
-        read_json(directory / "config.json")  # is there a model at all
+        read_json(directory / "config.json")  # is there a model at all, of a format that is known
+        _find(directory / "vocabulary.json")
         path = directory / WEIGHTS
         if not path.is_file():
             raise RunError(
@@ -317,10 +318,7 @@ class Trained:
 
 def read_json(path: Path, *, expected: int = FORMAT) -> dict[str, Any]:
     """A JSON file of a run directory, in the format that this version reads."""
-    if not path.parent.is_dir():
-        raise RunError(f"{path.parent}: no such run directory")
-    if not path.is_file():
-        raise RunError(f"{path.parent} is not a complete run directory: {path.name} is missing")
+    _find(path)
     if (size := path.stat().st_size) > limits.FILE:
         raise RunError(f"{path} has {size} bytes; at most {limits.FILE} are read")
     content = texts.read_json(path, RunError)
@@ -337,6 +335,14 @@ def read_json(path: Path, *, expected: int = FORMAT) -> dict[str, Any]:
             f"{shown(found)}; this version reads format {expected}: {advice}"
         )
     return content
+
+
+def _find(path: Path) -> None:
+    """An error if a file of a run directory is not there."""
+    if not path.parent.is_dir():
+        raise RunError(f"{path.parent}: no such run directory")
+    if not path.is_file():
+        raise RunError(f"{path.parent} is not a complete run directory: {path.name} is missing")
 
 
 def _json(content: dict[str, Any]) -> str:
