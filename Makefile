@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test browser check lint types bench results docs fuzz lock audit release-check clean
+.PHONY: demo test browser check lint types bench reliability results docs fuzz lock audit release-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py demo
@@ -28,6 +28,10 @@ bench: .venv/installed
 	$(BIN)/python -m pytest -o addopts= -q bench/test_scaling.py --benchmark-only --benchmark-columns=min,median \
 		--benchmark-json bench/scaling.json
 	$(BIN)/python bench/plot_scaling.py bench/scaling.json docs/pictures/scaling.png
+
+# the long forms of the tests of reliability: half an hour on two cores
+reliability: .venv/installed
+	$(BIN)/python bench/reliability.py
 
 results: .venv/installed
 	$(BIN)/python docs/update.py

@@ -1,10 +1,12 @@
 """Bring the tables of the documentation up to date: python docs/update.py (make results).
 
-Between ``<!-- $ equitrans … -->`` and ``<!-- end -->`` a page has what that command prints.
+Between ``<!-- $ equitrans … -->`` and ``<!-- end -->`` a page has what that command prints, and
+between ``<!-- rows of FILES -->`` and ``<!-- end -->`` the rows of some JSON files as a table.
 """
 
 import contextlib
 import io
+import json
 import re
 import shlex
 import sys
@@ -14,11 +16,21 @@ from equitrans.cli.main import main
 
 HERE = Path(__file__).parent
 MARKED = re.compile(r"(<!-- \$ equitrans (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+ROWS = re.compile(r"(<!-- rows of (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def updated(page: str) -> str:
-    """A page with the output of every command that it names."""
-    return MARKED.sub(lambda found: f"{found[1]}\n{_output(found[2])}\n{found[3]}", page)
+    """A page with the output of every command that it names, and the rows of every file."""
+    page = MARKED.sub(lambda found: f"{found[1]}\n{_output(found[2])}\n{found[3]}", page)
+    return ROWS.sub(lambda found: f"{found[1]}\n{_table(found[2])}\n{found[3]}", page)
+
+
+def _table(names: str) -> str:
+    files = [(HERE.parent / name).read_text(encoding="utf-8") for name in names.split()]
+    rows = [row for text in files for row in json.loads(text)["rows"]]
+    lines = [list(rows[0]), ["---"] * len(rows[0])]
+    lines += [[str(value) for value in row.values()] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _output(command: str) -> str:

@@ -1,6 +1,8 @@
 """Sum, max and annealed max of appendix A."""
 
 import math
+from dataclasses import replace
+from decimal import Decimal, localcontext
 
 import pytest
 import torch
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 
 from equitrans.errors import ConfigError
 from equitrans.marginals import AnnealedMax, Max, Sum
-from worlds import assert_close, at
+from equitrans.pairs import Pair
+from worlds import SYMMETRIES, assert_close, at, shared, small
 
 
 def joints(seed: int, n: int) -> torch.Tensor:
@@ -69,6 +72,40 @@ def test_gradients_stay_finite_beside_padding_and_impossible_words(marginal):
     assert joint.grad is not None
     assert joint.grad.isfinite().all()
     assert (joint.grad[:, 2] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("updates", [0, 100_000])
+def test_probabilities_too_small_for_a_number_stay_apart_in_their_logarithms(dtype, updates):
+    """exp(−2000) is 0, whatever the precision: then all shares of annealed max are the same, and
+    its value is that of the mean, log Σ_n exp(joint[n]) − log n, found in exact arithmetic here.
+    """
+    joint = torch.tensor([[-2000.0, -2001.0, -2003.5], [-900.0, -5000.0, -900.0]], dtype=dtype)
+    with localcontext() as context:
+        context.prec = 60
+        rows = [[Decimal(value).exp() for value in row] for row in joint.tolist()]
+        total = torch.tensor([float(sum(row).ln()) for row in rows], dtype=dtype)
+    tolerance = 1e-6 if dtype == torch.float32 else 1e-12  # the precision of the numbers
+    assert joint.exp().sum() == 0
+    assert_close(Sum()(joint), total, tolerance)
+    assert torch.equal(Max()(joint, moment=at(updates)), joint.amax(1))
+    annealed = AnnealedMax()(joint, moment=at(updates))
+    assert_close(annealed, total - math.log(3), tolerance)
+
+
+@pytest.mark.parametrize("marginal", ["sum", "max", "annealed"])
+def test_a_long_target_that_is_all_but_impossible_has_a_loss_and_a_gradient(marginal):
+    model = small(SYMMETRIES["verbs"], marginal=marginal).float().train()
+    with torch.no_grad():
+        for parameter in model.translator.parameters():
+            parameter.mul_(30)  # sure of itself, and wrong
+    batch = shared([Pair(("walk",) * 50, ("LOOK", "go") * 100)], model.symmetry)
+    loss = model.loss(replace(batch, weight=batch.weight.float()), moment=at(5, done=1.0)).sum()
+    loss.backward()
+    assert 1000 < float(loss.detach()) < math.inf
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    assert all(bool(g.isfinite().all()) for g in gradients)
+    assert any(bool((g != 0).any()) for g in gradients)
 
 
 @pytest.mark.parametrize(

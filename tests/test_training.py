@@ -3,11 +3,13 @@
 import dataclasses
 import math
 import random
+import re
 
 import pytest
 import torch
 
 from equitrans.batches import Rows
+from equitrans.breakdowns import Breakdown
 from equitrans.errors import ConfigError, DivergenceError, RunError
 from equitrans.evaluation import stuck_classes
 from equitrans.fitting import fit
@@ -131,9 +133,10 @@ def test_gradients_are_clipped(monkeypatch):
 
     def spy(parameters, largest):
         parameters = list(parameters)
-        original(parameters, largest)
+        norm = original(parameters, largest)
         grads = [p.grad.flatten() for p in parameters if p.grad is not None]
         norms.append(float(torch.cat(grads).norm()))
+        return norm
 
     monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", spy)
     config = dataclasses.replace(QUICK, clip=0.1)
@@ -148,6 +151,71 @@ def test_a_loss_that_is_no_number_ends_training_with_advice():
         s.model.aligner.bilinear.fill_(math.nan)
     with pytest.raises(RunError, match=r"training loss is nan; .*learning_rate"):
         list(train(s, rows(), None, QUICK))
+
+
+def break_down(config, before=lambda s: None, **settings):
+    """A training that comes to a loss that is no number, kept and said."""
+    s = state(config, **settings)
+    before(s)
+    with pytest.raises(DivergenceError) as error:
+        list(train(s, rows(), rows(), config))
+    assert isinstance(error.value.breakdown, Breakdown)
+    return error.value.breakdown, str(error.value)
+
+
+def agree(one, other):
+    return one == other or (math.isnan(one) and math.isnan(other))
+
+
+GROWING = {"learning_rate": 1000.0, "weight_decay": 1e30, "clip": None, "schedule": "constant"}
+
+
+@pytest.mark.parametrize("way", ["growing", "nan", "validation"])
+def test_the_batch_at_which_a_loss_is_no_number_is_kept_and_met_again(tmp_path, way):
+    config, before = TrainingConfig(epochs=9, batch=1, **GROWING), lambda s: None
+    if way == "nan":
+        config = QUICK
+
+        def before(s):
+            with torch.no_grad():
+                s.model.aligner.bilinear.fill_(math.nan)
+
+    if way == "validation":
+        config = TrainingConfig(epochs=1, batch=99, weight_decay=1e305, learning_rate=1000.0)
+    found, message = break_down(config, before, dropout=0.5)
+    kind = "validation" if way == "validation" else "training"
+    assert re.search(rf"epoch \d+: the {kind} loss is -?(nan|inf); a smaller", message)
+    assert not math.isfinite(found.loss)
+    found.save(tmp_path / "broken.safetensors")
+    again = Breakdown.load(tmp_path / "broken.safetensors")
+    assert agree(again.loss, found.loss)
+    assert agree(again.meet(small(WORLD, 7, dropout=0.5)), found.loss)
+    assert torch.equal(again.batch.source, found.batch.source)
+    assert (again.moment is None) == (way == "validation")
+
+
+def test_a_batch_is_met_again_with_the_dropout_that_it_had(monkeypatch):
+    """Any loss is taken for no number here, so that it can be compared to its last bit."""
+    monkeypatch.setattr("equitrans.training.math.isfinite", lambda value: False)
+    s = state(dropout=0.5)
+    with pytest.raises(DivergenceError, match="the training loss is") as error:
+        list(train(s, rows(), None, QUICK))
+    found = error.value.breakdown
+    assert found.loss > 0
+    model = small(WORLD, 7, dropout=0.5)
+    assert found.meet(model) == found.loss
+    other = dataclasses.replace(found, random=torch.Generator().manual_seed(12345).get_state())
+    assert other.meet(model) != found.loss
+
+
+def test_a_gradient_that_is_no_number_stops_training_before_it_does_harm():
+    s = state()
+    s.model.aligner.bilinear.register_hook(lambda gradient: gradient * math.inf)
+    before = {name: value.clone() for name, value in s.model.state_dict().items()}
+    with pytest.raises(DivergenceError, match=r"epoch 1: the gradient is (nan|inf)") as error:
+        list(train(s, rows(), None, QUICK))
+    assert math.isfinite(error.value.breakdown.loss)
+    assert all(torch.equal(value, before[name]) for name, value in s.model.state_dict().items())
 
 
 def test_weights_that_the_very_last_update_breaks_are_noticed():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from equitrans.discovery import discover
 from equitrans.errors import ConfigError, DataError, nearest, shown
+from equitrans.limits import check_pairs
 from equitrans.pairs import HoldOut, Pair, hold_out, read_pairs
 from equitrans.scan import CLASSES, load_split
 from equitrans.settings import check_settings
@@ -89,6 +90,7 @@ def load_data(
         assert config.file is not None  # checked when the settings were made
         pairs, test = read_pairs(config.file, characters=config.characters), ()
         origin = config.file
+        check_pairs(pairs)
     train, valid = hold_out(pairs, fraction=config.validation, how=config.hold_out, seed=seed)
     digest = hashlib.sha256(repr((train, valid)).encode()).hexdigest()
     if classes is None:

@@ -39,7 +39,14 @@ class RunError(EquitransError):
 
 
 class DivergenceError(RunError):
-    """A loss is no number, and no more training will mend it."""
+    """A loss is no number, and no more training will mend it.
+
+    ``breakdown`` is the batch that it was met at, where that is known.
+    """
+
+    def __init__(self, message: str, breakdown: object = None) -> None:
+        super().__init__(message)
+        self.breakdown = breakdown
 
 
 class _Short(reprlib.Repr):

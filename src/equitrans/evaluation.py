@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import torch
 
-from equitrans.batches import Rows, in_order, pad_source
+from equitrans.batches import Rows, pad_source
 from equitrans.decoding import Hypothesis
 from equitrans.errors import DataError
-from equitrans.models.base import Model, mean_loss
+from equitrans.models.base import Model, in_parts, mean_loss
 from equitrans.models.transducer import Transducer
 from equitrans.pairs import Pair
 from equitrans.symmetry import Renaming, Sentence, Symmetry
@@ -197,8 +197,7 @@ def losses(model: Model, pairs: Sequence[Pair]) -> tuple[float, ...]:
     """−log p of each pair, encoded without classes: orbits are to be seen, not presupposed."""
     model.eval()
     rows = Rows.of(pairs, Symmetry(model.symmetry.source, model.symmetry.target))
-    device = next(model.parameters()).device
-    found = torch.cat([model.loss(batch.to(device)).cpu() for batch in in_order(rows)])
+    found = torch.cat([model.loss(batch).cpu() for batch in in_parts(model, rows)])
     return tuple(found[rows.row].tolist())
 
 
@@ -232,8 +231,7 @@ def stuck_classes(model: Transducer, data: Rows) -> tuple[str, ...]:
         )
     )
     own, total = torch.zeros(len(classes)), torch.zeros(len(classes))
-    for batch in in_order(data):
-        batch = batch.to(device)
+    for batch in in_parts(model, data):
         source = source_class[batch.source]
         target = target_class[batch.target]
         home = model.alignments(batch) * (source[:, None] == target[:, :, None])

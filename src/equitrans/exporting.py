@@ -8,10 +8,11 @@ import torch
 
 from equitrans.cards import Figures
 from equitrans.errors import EquitransError
+from equitrans.folders import refuse_used
 from equitrans.models.catalog import is_recursive
 from equitrans.pairs import Pair
 from equitrans.runs import Run
-from equitrans.trained import Trained, refuse_used
+from equitrans.trained import Trained
 
 
 @dataclass(frozen=True)

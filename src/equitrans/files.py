@@ -1,14 +1,16 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, and still there after the power has failed."""
 
+import errno
 import os
+import sys
 from contextlib import suppress
 from errno import ENOENT
 from pathlib import Path
 
 
 def write_atomically(path: Path | str, content: bytes | str) -> None:
-    """Write under another name, then rename into place: a reader sees the old file or the new
-    one.
+    """Write under another name, flush, rename into place, and flush the folder: a reader sees the
+    old file or the new one.
 
     A link is followed, and what is no plain file, such as a device, is written to as it is.
     """
@@ -21,7 +23,8 @@ def write_atomically(path: Path | str, content: bytes | str) -> None:
         raise FileNotFoundError(ENOENT, "there is no such folder", str(path.parent))
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        temporary.unlink(missing_ok=True)  # of a process of this number that was killed
+        with temporary.open("xb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
@@ -30,3 +33,35 @@ def write_atomically(path: Path | str, content: bytes | str) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
+    flush(path.parent)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a log. Whoever is killed here leaves half a line, which no reader takes for a
+    whole one.
+    """
+    with path.open("ab") as log:
+        log.write(line.encode() + b"\n")
+
+
+def flush(path: Path) -> None:
+    """Bring what was written to a file, or the names in a folder, to the disk itself."""
+    if sys.platform == "win32":
+        return  # where folders cannot be opened, and renaming is flushed by itself
+    try:
+        opened = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return  # a folder that may be written to but not looked into
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # nothing to flush there
+            raise
+    finally:
+        os.close(opened)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what processes that were killed while writing have left; nobody may be writing."""
+    for path in folder.glob(".*.tmp"):
+        path.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from equitrans.batches import Rows
 from equitrans.cards import Figures, Origin
 from equitrans.config import usual_training
 from equitrans.discovery import discover
+from equitrans.limits import check_pairs
 from equitrans.models.catalog import ModelConfig, is_recursive
 from equitrans.models.transducer import TransducerConfig
 from equitrans.pairs import Pair, as_pairs, hold_out
@@ -39,6 +40,7 @@ def fit(
     """
     check_seed(seed)
     pairs = as_pairs(pairs)
+    check_pairs(pairs)
     if classes == "discover":
         classes = discover(pairs).classes
     model = model or TransducerConfig()

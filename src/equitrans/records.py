@@ -9,6 +9,7 @@ import platform
 import shutil
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from equitrans.data import DataConfig, load_data
 from equitrans.errors import ConfigError, DataError, DivergenceError, RunError, shown
 from equitrans.evaluation import Report
 from equitrans.files import write_atomically
+from equitrans.locks import locked
 from equitrans.models.catalog import MODELS, name_of
 from equitrans.runs import Run
 from equitrans.trained import Trained, read_json
@@ -129,10 +131,27 @@ class Order:
     device: str = "cpu"
 
 
+PATIENCE = 10.0
+"""So many seconds are given to a process that has lost its parent to end, before another takes up
+its run."""
+
+
+def claim(directory: Path | str, *, patience: float = 0.0) -> AbstractContextManager[None]:
+    """What keeps a second process from the run directory of a job, there or not."""
+    directory = Path(directory)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    return locked(f"{directory}.lock", what=str(directory), patience=patience)
+
+
 def perform(order: Order) -> Record:
     """Train, from where an earlier attempt was interrupted, judge on the test set once, and give
     the record.
     """
+    with claim(order.directory, patience=PATIENCE):
+        return _perform(order)
+
+
+def _perform(order: Order) -> Record:
     job, path = order.job, Path(order.directory)
     config = replace(job.config, data=replace(job.config.data, scan_dir=order.scan_dir))
     if (path / "vocabulary.json").is_file() and (path / "config.json").is_file():
@@ -153,7 +172,8 @@ def perform(order: Order) -> Record:
         for _ in run.train(data, device=order.device):
             pass
     except DivergenceError as error:  # a figure like any other
-        return record | {"failed": str(error), "test": None}
+        # without where its batch was kept, which is this machine's
+        return record | {"failed": str(error.__cause__ or error), "test": None}
     trained = Trained.load(path, device=order.device)
     started = time.monotonic()
     report = trained.evaluate(data.test, width=job.width)

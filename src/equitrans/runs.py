@@ -7,37 +7,43 @@ orbits.jsonl      the orbits of one sentence through training, if asked for
 model.safetensors the weights of the best epoch
 grammar.json      the rules of a recursive aligner
 state.safetensors all that is needed to go on
+broken.safetensors the batch at which a loss was no number, and the weights that it met
+lock              there while a process trains, which it names
 """
 
 import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import Tensor
 
 from equitrans.batches import Rows
+from equitrans.breakdowns import Breakdown
+from equitrans.checkpoints import Checkpoint
 from equitrans.config import RunConfig
 from equitrans.data import Data, DataConfig, load_data
-from equitrans.errors import ConfigError, DataError, RunError
-from equitrans.files import write_atomically
+from equitrans.errors import ConfigError, DataError, DivergenceError, RunError
+from equitrans.files import append_line, flush, remove_leftovers, write_atomically
 from equitrans.fitting import learn_rules, longest_prediction
+from equitrans.folders import LOCK, refuse_links, refuse_used
+from equitrans.locks import locked
 from equitrans.models.base import mean_loss
 from equitrans.models.catalog import is_recursive
 from equitrans.orbits import family, orbits
 from equitrans.pairs import Pair, split_words
-from equitrans.settings import from_dict
+from equitrans.settings import check_seed, from_dict
 from equitrans.symmetry import Symmetry
-from equitrans.trained import WEIGHTS, Trained, read_json, refuse_used
+from equitrans.tensors import pack
+from equitrans.trained import WEIGHTS, Trained, read_json
 from equitrans.training import Epoch, TrainingConfig, TrainState, ended, train
 
 STATE, LOG, ORBITS = "state.safetensors", "epochs.jsonl", "orbits.jsonl"
+BROKEN = "broken.safetensors"
 
 CHECKPOINT_SECONDS = 5.0
 """At most so much training is lost when the machine goes down, beside the epoch it was in."""
@@ -45,8 +51,6 @@ CHECKPOINT_SECONDS = 5.0
 JUDGED = 2000
 """The loss of a recursive aligner is taken over the first so many pairs, since it says little and
 takes long."""
-
-_COUNTERS = ("epoch", "updates", "seconds", "best_epoch", "best_loss")
 
 
 @dataclass(frozen=True)
@@ -75,28 +79,35 @@ class Run:
         if config.orbits is not None:
             family(_pair(config.orbits, data, config.data.characters), trained.symmetry)
         path.mkdir(parents=True, exist_ok=True)
-        try:
-            trained.save_description(
-                path,
-                data=asdict(config.data),
-                training=asdict(config.training),
-                seed=config.seed,
-                orbits=config.orbits,
-                orbits_every=config.orbits_every,
-                digest=data.digest,
-            )
-        except BaseException:
-            shutil.rmtree(path, ignore_errors=True)  # it was empty or absent
-            raise
-        return cls(path, config, trained, data.digest)
+        run = cls(path, config, trained, data.digest)
+        with run._lock():
+            refuse_used(path)  # another process may have been quicker
+            try:
+                trained.save_description(
+                    path,
+                    data=asdict(config.data),
+                    training=asdict(config.training),
+                    seed=config.seed,
+                    orbits=config.orbits,
+                    orbits_every=config.orbits_every,
+                    digest=data.digest,
+                )
+                flush(path.parent)
+            except BaseException:
+                shutil.rmtree(path, ignore_errors=True)  # it was empty or absent
+                raise
+        return run
 
     @classmethod
     def open(cls, path: Path | str) -> "Run":
         """A run that was created before."""
         path = Path(path)
+        refuse_links(path)
         content = read_json(path / "config.json")
-        trained = Trained.load_description(path)
         try:
+            # before the first checkpoint training begins anew, from the same weights as before
+            check_seed(content["seed"])
+            trained = Trained.load_description(path, seed=content["seed"])
             config = RunConfig(
                 data=from_dict(DataConfig, content["data"]),
                 model=trained.config,
@@ -126,48 +137,63 @@ class Run:
     @property
     def is_finished(self) -> bool:
         """Whether there is nothing left to train."""
-        path = self.path / STATE
-        if not path.is_file():
-            return False
-        with _open_state(path) as file:
-            return bool(_counters(file, path)["finished"])
+        return self._checkpoint.is_finished
+
+    @property
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.path / STATE)
+
+    def _lock(self) -> AbstractContextManager[None]:
+        return locked(self.path / LOCK, what=str(self.path))
 
     def repair(self) -> None:
         """Write the best weights again if they are not there as they were saved."""
-        path = self.path / STATE
-        if path.is_file():
-            with _open_state(path) as file:
-                names = [name for name in file.keys() if name.startswith("best.")]  # noqa: SIM118
-                best = {name.removeprefix("best."): file.get_tensor(name) for name in names}
-            content, weights = save(best), self.path / WEIGHTS
-            if best and (not weights.is_file() or weights.read_bytes() != content):
-                write_atomically(weights, content)
+        if self._checkpoint.exists and not is_recursive(self.config.model):
+            with self._lock():
+                best, weights = self._checkpoint.best(self.trained.model), self.path / WEIGHTS
+                if best and (not weights.is_file() or weights.read_bytes() != pack(best)):
+                    write_atomically(weights, pack(best))
 
     def train(self, data: Data, *, device: str | torch.device = "cpu") -> Iterator[Epoch]:
         """Train from where the run stands to its end; every epoch is logged before it is given
         out.
         """
-        config = self.config.training
-        if is_recursive(self.config.model):
-            yield self._learn(data)
-            return
-        state = self.state(device=device)
+        with self._lock(), self._keeping_what_breaks():
+            remove_leftovers(self.path)
+            if is_recursive(self.config.model):
+                yield self._learn(data)
+            else:
+                yield from self._train(data, device)
+
+    def _train(self, data: Data, device: str | torch.device) -> Iterator[Epoch]:
+        config, state = self.config.training, self.state(device=device)
         rows = Rows.of(data.train, state.model.sharing)
         valid = Rows.of(data.valid, state.model.sharing) if data.valid else None
         self._trim_log(LOG, state.epoch)
         record = self._orbit_recorder(data, state)
         saved_at, saved_best = time.monotonic(), state.best_epoch
         for epoch in train(state, rows, valid, config):
-            with (self.path / LOG).open("a", encoding="utf-8") as log:
-                log.write(json.dumps(asdict(epoch)) + "\n")
+            append_line(self.path / LOG, json.dumps(asdict(epoch)))
             finished = ended(state, rows, config)
             record(finished=finished)
             if finished or time.monotonic() - saved_at > CHECKPOINT_SECONDS:
                 if state.best_epoch > saved_best:
-                    write_atomically(self.path / WEIGHTS, save(state.best))
+                    write_atomically(self.path / WEIGHTS, pack(state.best))
                 self._save_state(state, finished=finished)
                 saved_at, saved_best = time.monotonic(), state.best_epoch
             yield epoch
+
+    @contextmanager
+    def _keeping_what_breaks(self) -> Iterator[None]:
+        """Save the batch at which a loss is no number, and say where it is."""
+        try:
+            yield
+        except DivergenceError as error:
+            if not isinstance(error.breakdown, Breakdown):
+                raise
+            path = self.path / BROKEN
+            error.breakdown.save(path)
+            raise DivergenceError(f"{error}; the batch is kept in {path}") from error
 
     def _learn(self, data: Data) -> Epoch:
         """Learn a recursive aligner, from all pairs at once: description length needs none to
@@ -187,10 +213,9 @@ class Run:
             is_best=True,
             seconds=time.monotonic() - started,
         )
-        with (self.path / LOG).open("a", encoding="utf-8") as log:
-            log.write(json.dumps(asdict(epoch)) + "\n")
+        append_line(self.path / LOG, json.dumps(asdict(epoch)))
         trained.save_grammar(self.path)
-        write_atomically(self.path / WEIGHTS, save(trained.model.state_dict()))
+        write_atomically(self.path / WEIGHTS, pack(trained.model.state_dict()))
         state = TrainState.new(trained.model, self.config.training, seed=self.config.seed)
         state.epoch = state.updates = state.best_epoch = 1
         state.seconds = epoch.seconds
@@ -202,40 +227,15 @@ class Run:
         """Where training stands: as last saved, or at its beginning."""
         model = self.trained.model.to(device)
         state = TrainState.new(model, self.config.training, seed=self.config.seed)
-        if (self.path / STATE).is_file():
-            self._load_state(state)
+        if self._checkpoint.exists:
+            self._checkpoint.load(state)
         return state
 
     def _save_state(self, state: TrainState, *, finished: bool) -> None:
-        """One file, so that no two of its parts can be of different epochs."""
-        tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
-        tensors |= {f"best.{name}": value for name, value in state.best.items()}
-        for i, values in state.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer.{i}.{key}": value for key, value in values.items()}
-        counters = {name: getattr(state, name) for name in _COUNTERS} | {"finished": finished}
-        content = save(tensors, metadata={"counters": json.dumps(counters)})
-        write_atomically(self.path / STATE, content)
-
-    def _load_state(self, state: TrainState) -> None:
-        path = self.path / STATE
-        with _open_state(path) as file:
-            counters = _counters(file, path)
-            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, value in _part(tensors, "optimizer.").items():
-            i, key = name.split(".")
-            moments.setdefault(int(i), {})[key] = value
-        groups = state.optimizer.state_dict()["param_groups"]
-        if moments.keys() != set(range(len(list(state.model.parameters())))):
-            raise RunError(f"{path} is damaged: a part of the optimizer's state is missing")
-        try:
-            state.model.load_state_dict(_part(tensors, "model."))
-            state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
-        except (RuntimeError, ValueError):
-            raise RunError(f"{path} is not the state of the model that config.json has") from None
-        state.best = _part(tensors, "best.")
-        for name in _COUNTERS:
-            setattr(state, name, counters[name])
+        for name in (LOG, ORBITS):  # before a state that counts on their lines
+            if (self.path / name).is_file():
+                flush(self.path / name)
+        self._checkpoint.save(state, finished=finished)
 
     def _orbit_recorder(self, data: Data, state: TrainState) -> Callable[..., None]:
         """What records the orbits of the run's sentence, before training and every few epochs."""
@@ -249,8 +249,7 @@ class Run:
                 found = orbits(state.model, pair, symmetry)
                 sizes = [len(orbit) for orbit in found.observed]
                 line = {"epoch": state.epoch, "observed": sizes, "losses": found.losses}
-                with (self.path / ORBITS).open("a", encoding="utf-8") as log:
-                    log.write(json.dumps(line) + "\n")
+                append_line(self.path / ORBITS, json.dumps(line))
 
         if state.epoch == 0:
             self._trim_log(ORBITS, 0)
@@ -290,17 +289,6 @@ def _logged(path: Path) -> list[dict[str, Any]]:
         raise RunError(f"{path} is damaged: {error}") from None
 
 
-def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-
-
-def _open_state(path: Path) -> Any:
-    try:
-        return safe_open(path, framework="pt")
-    except SafetensorError as error:
-        raise RunError(f"{path} is damaged: {error}") from None
-
-
 def _pair(sentence: str, data: Data, characters: bool) -> Pair:
     """The pair of a source sentence, which must be in the data."""
     source = split_words(sentence, characters=characters)
@@ -308,11 +296,3 @@ def _pair(sentence: str, data: Data, characters: bool) -> Pair:
         if pair.source == source:
             return pair
     raise DataError(f"{sentence!r} is not in the data, so its target is not known")
-
-
-def _counters(file: Any, path: Path) -> dict[str, Any]:
-    try:
-        counters = json.loads(file.metadata()["counters"])
-        return {name: counters[name] for name in (*_COUNTERS, "finished")}
-    except (TypeError, KeyError, ValueError):
-        raise RunError(f"{path} is damaged: it does not say where training stands") from None

@@ -9,11 +9,14 @@ import math
 import random
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from equitrans.errors import ConfigError
+from equitrans.files import write_atomically
+from equitrans.locks import locked
 from equitrans.settings import check_seed
 from equitrans.spaces import Choice, Range, Space
 
@@ -157,6 +160,25 @@ class Search:
 
 def _is_over(trial: Any, states: Any) -> bool:
     return trial.state == states.COMPLETE or "failed" in trial.user_attrs
+
+
+@contextmanager
+def leading(storage: Path | str) -> Iterator[None]:
+    """Be the one process that leads a search; what one that was killed has left in its file is
+    mended first. Of a database others are not kept out.
+    """
+    if "://" in str(storage) or not Path(storage).parent.is_dir():
+        yield
+        return
+    with locked(f"{storage}.leader", what=f"the search in {storage}"):
+        journal = Path(storage)
+        Path(f"{storage}.lock").unlink(missing_ok=True)  # Optuna's, held for single lines
+        if journal.is_file():
+            content = journal.read_bytes()
+            whole = content[: content.rfind(b"\n") + 1]
+            if whole != content:  # a half line, to which Optuna would add the next
+                write_atomically(journal, whole)
+        yield
 
 
 def _load_optuna() -> Any:

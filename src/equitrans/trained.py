@@ -17,16 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
 
-from equitrans import evaluation, hub, texts
+from equitrans import evaluation, hub, limits, texts
 from equitrans.audit import Audit, audit
 from equitrans.batches import Rows, in_order
 from equitrans.cards import Origin, model_card
 from equitrans.errors import DataError, EquitransError, RunError, SymmetryError, shown
 from equitrans.evaluation import Alignment, Prediction, Report, Words
 from equitrans.files import write_atomically
+from equitrans.folders import refuse_links
 from equitrans.grammar.learned import Learned, from_json, to_json
 from equitrans.models.base import Model
 from equitrans.models.catalog import ModelConfig, build, find_model, is_recursive, name_of
@@ -35,6 +34,7 @@ from equitrans.orbits import Orbits, is_plain, orbits
 from equitrans.pairs import Pair, join_words, split_words
 from equitrans.settings import from_dict
 from equitrans.symmetry import LexicalClass, Symmetry
+from equitrans.tensors import Budget, check_tensors, pack, read_header, read_tensors
 
 FORMAT = 2
 """The format of the files above; a directory of another one is refused."""
@@ -72,11 +72,17 @@ class Trained:
         characters: bool = False,
         seed: int = 0,
         learned: Learned | None = None,
+        budget: Budget | None = None,
     ) -> "Trained":
         """A model with random weights, the same for the same seed; a recursive aligner has the
         rules given, or none.
         """
-        with torch.random.fork_rng():
+        limits.check_symmetry(symmetry)
+        limits.check_model(config, symmetry)
+        with (
+            torch.random.fork_rng(),
+            budget or Budget(limits.WEIGHTS, "the model would have more than {} weights"),
+        ):
             torch.manual_seed(seed)
             return cls(build(config, symmetry, learned), config, max_length, characters)
 
@@ -116,6 +122,7 @@ class Trained:
 
     def evaluate(self, pairs: Sequence[Pair], *, width: int = 3) -> Report:
         """Exact match over pairs, with errors and breakdowns."""
+        limits.check_pairs(pairs)
         return evaluation.evaluate(self.model, pairs, width=width, max_length=self.max_length)
 
     def score(self, pairs: Sequence[Pair], *, width: int = 3) -> float:
@@ -125,6 +132,7 @@ class Trained:
     @torch.no_grad()
     def align(self, pair: Pair) -> Alignment:
         """Which source word each target word comes from."""
+        limits.check_pairs([pair])
         self.model.eval()
         device = next(self.model.parameters()).device
         # one pair in a batch of its own: the row may be another member of its orbit, aligned alike
@@ -150,6 +158,7 @@ class Trained:
             symmetry = Symmetry(symmetry.source, symmetry.target, tuple(classes), symmetry.kind)
         if not symmetry.classes:
             raise SymmetryError("the model has no classes; say under which to audit it")
+        limits.check_pairs(pairs)
         return audit(
             self.model,
             pairs,
@@ -172,9 +181,11 @@ class Trained:
 
     def _target(self, sentence: str | Sequence[str]) -> Words:
         """A target as words; it may have none."""
+        words = sentence
         if isinstance(sentence, str):
-            return split_words(sentence, characters=self.characters)
-        return tuple(sentence)
+            words = split_words(sentence, characters=self.characters)
+        limits.check_sentence(words)
+        return tuple(words)
 
     def save_pretrained(self, directory: Path | str, *, name: str | None = None) -> None:
         """Write a directory that needs nothing else, with a card for others to read."""
@@ -205,7 +216,7 @@ class Trained:
         directory.mkdir(parents=True, exist_ok=True)
         self.save_description(directory)
         self.save_grammar(directory)
-        write_atomically(directory / WEIGHTS, save(self.model.state_dict()))
+        write_atomically(directory / WEIGHTS, pack(self.model.state_dict()))
 
     def save_description(self, directory: Path, **more: Any) -> None:
         """Everything but the weights."""
@@ -241,30 +252,34 @@ class Trained:
     def load(cls, directory: Path | str, *, device: str | torch.device = "cpu") -> "Trained":
         """Read what ``save`` or a training run has written."""
         directory = Path(directory)
-        trained = cls.load_description(directory)
+        refuse_links(directory)
+        read_json(directory / "config.json")  # is there a model at all, of a format that is known
+        _find(directory / "vocabulary.json")
         path = directory / WEIGHTS
         if not path.is_file():
             raise RunError(
                 f"{path} is missing: training ended before its first checkpoint; "
                 f"equitrans train --resume {directory} continues it"
             )
-        try:
-            weights = load_file(path)
-            trained.model.load_state_dict(weights)
-        except SafetensorError as error:
-            raise RunError(f"{path} is damaged: {error}") from None
-        except RuntimeError:
-            raise RunError(
-                f"{path} does not hold the weights of the model that {directory} describes"
-            ) from None
+        header = read_header(path)
+        # some are made twice over in building
+        room = Budget(2 * header.numbers + 1_000_000, f"it has more weights than {path}")
+        trained = cls.load_description(directory, budget=room)
+        shapes = {name: tuple(t.shape) for name, t in trained.model.state_dict().items()}
+        check_tensors(path, header, shapes)
+        weights = read_tensors(path)
+        trained.model.load_state_dict(weights)
         if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
             raise RunError(f"{path} holds weights that are not numbers; training went wrong")
         trained.model.to(device).eval()
         return trained
 
     @classmethod
-    def load_description(cls, directory: Path) -> "Trained":
-        """The model that a directory describes, with weights yet to be filled in."""
+    def load_description(
+        cls, directory: Path, *, seed: int = 0, budget: Budget | None = None
+    ) -> "Trained":
+        """The model that a directory describes, with random weights, yet to be filled in."""
+        refuse_links(directory)
         config = read_json(directory / "config.json")
         words = read_json(directory / "vocabulary.json")
         try:
@@ -274,8 +289,12 @@ class Trained:
             )
             symmetry = Symmetry.from_json(words, model.group)
             length = config["max_length"]
-            if type(length) is not int or not 1 <= length < 2**31:
+            if type(length) is not int or length < 1:
                 raise RunError(f"max_length is {shown(length)}; it must be a number above 0")
+            if length > limits.PREDICTION:
+                raise RunError(
+                    f"max_length is {shown(length)}; it must be at most {limits.PREDICTION}"
+                )
             if not isinstance(characters := config["characters"], bool):
                 raise RunError(f"characters is {shown(characters)}; it must be true or false")
             learned = None
@@ -286,7 +305,9 @@ class Trained:
                 symmetry,
                 max_length=length,
                 characters=characters,
+                seed=seed,
                 learned=learned,
+                budget=budget,
             )
             return replace(trained, origin=Origin.of_config(config))
         except KeyError as missing:
@@ -297,10 +318,9 @@ class Trained:
 
 def read_json(path: Path, *, expected: int = FORMAT) -> dict[str, Any]:
     """A JSON file of a run directory, in the format that this version reads."""
-    if not path.parent.is_dir():
-        raise RunError(f"{path.parent}: no such run directory")
-    if not path.is_file():
-        raise RunError(f"{path.parent} is not a complete run directory: {path.name} is missing")
+    _find(path)
+    if (size := path.stat().st_size) > limits.FILE:
+        raise RunError(f"{path} has {size} bytes; at most {limits.FILE} are read")
     content = texts.read_json(path, RunError)
     if not isinstance(content, dict):
         raise RunError(f"{path} is damaged: expected an object")
@@ -317,13 +337,12 @@ def read_json(path: Path, *, expected: int = FORMAT) -> dict[str, Any]:
     return content
 
 
-def refuse_used(path: Path | str) -> None:
-    """An error if there is something where a new model is to go."""
-    path = Path(path)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        run = f", or continue it with equitrans train --resume {path}"
-        hint = run if (path / "epochs.jsonl").is_file() else ""
-        raise RunError(f"{path} is in use; choose another directory{hint}")
+def _find(path: Path) -> None:
+    """An error if a file of a run directory is not there."""
+    if not path.parent.is_dir():
+        raise RunError(f"{path.parent}: no such run directory")
+    if not path.is_file():
+        raise RunError(f"{path.parent} is not a complete run directory: {path.name} is missing")
 
 
 def _json(content: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ after one epoch and loaded again goes on as if nothing had happened.
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from equitrans.batches import Batch, Batching, Rows, by_form, by_pair
+from equitrans.breakdowns import Breakdown
 from equitrans.errors import ConfigError, DivergenceError
 from equitrans.graphs import FixedBatch, Recorder
 from equitrans.marginals import Moment
@@ -155,12 +156,14 @@ def train(
         started = time.monotonic() - state.seconds
         state.epoch += 1
         train_loss = _epoch(state, data, config, started)
-        _refuse_divergence(state.epoch, "training", train_loss)
+        # on the CPU noticed at its batch, on a GPU only here, with what it has made of the weights
+        find = partial(Breakdown.among, state.model)
+        _refuse_divergence(state, "training loss", train_loss, partial(find, data))
         valid_loss = accuracy = None
         if validation is not None:
             valid_loss, accuracy = judge(state.model, validation)
             # the last update of all may be the one that goes wrong
-            _refuse_divergence(state.epoch, "validation", valid_loss)
+            _refuse_divergence(state, "validation loss", valid_loss, partial(find, validation))
         is_best = valid_loss is None or valid_loss < state.best_loss
         if is_best:
             state.best_epoch = state.epoch
@@ -179,11 +182,14 @@ def train(
         )
 
 
-def _refuse_divergence(epoch: int, kind: str, loss: float) -> None:
-    if not math.isfinite(loss):
+def _refuse_divergence(
+    state: TrainState, kind: str, value: float, find: Callable[[], Breakdown | None]
+) -> None:
+    if not math.isfinite(value):
         raise DivergenceError(
-            f"epoch {epoch}: the {kind} loss is {loss}; "
-            "a smaller training.learning_rate or training.clip may help"
+            f"epoch {state.epoch}: the {kind} is {value}; "
+            "a smaller training.learning_rate or training.clip may help",
+            find(),
         )
 
 
@@ -246,11 +252,18 @@ def update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Mome
 
 def _descend(state: TrainState, config: TrainingConfig, moment: Moment, batch: Batch) -> Tensor:
     """The batch's mean loss, one step lower along its gradient after this."""
-    model = state.model
+    model, random = state.model, torch.get_rng_state()
     state.optimizer.zero_grad(set_to_none=True)
     loss = (model.loss(batch, moment=moment) * batch.weight).sum() / batch.weight.sum()
+    # before the step, while the weights are those that the batch met; a GPU is not waited for
+    met = partial(Breakdown.met, model, batch, random=random, moment=moment)
+    found = math.nan if loss.is_cuda else float(loss.detach())
+    if not loss.is_cuda:
+        _refuse_divergence(state, "training loss", found, partial(met, loss=found))
     loss.backward()
     if config.clip is not None:
-        torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+        if not norm.is_cuda:
+            _refuse_divergence(state, "gradient", float(norm), partial(met, loss=found))
     state.optimizer.step()
     return loss.detach()

@@ -9,7 +9,8 @@ from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, l
 from equitrans.cli.console import Console
 from equitrans.cli.evaluate import add_pairs, find_pairs
 from equitrans.exporting import TestSet, export
-from equitrans.trained import Trained, refuse_used
+from equitrans.folders import refuse_used
+from equitrans.trained import Trained
 
 ABOUT = """\
 Write a trained model as one directory: settings, words, classes, rules, weights, and a card with

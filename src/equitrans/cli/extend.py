@@ -8,9 +8,10 @@ from equitrans.cli.arguments import Parser, add_json, add_model
 from equitrans.cli.console import Console
 from equitrans.errors import ConfigError
 from equitrans.extension import extend
+from equitrans.folders import refuse_used
 from equitrans.pairs import join_words
 from equitrans.texts import check_seen, one_spelling
-from equitrans.trained import Trained, refuse_used
+from equitrans.trained import Trained
 
 ABOUT = """\
 Add words to a class of a trained model. They need no training: the group of the class is made

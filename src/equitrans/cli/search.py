@@ -15,7 +15,7 @@ from equitrans.errors import ConfigError
 from equitrans.experiments import SearchPlan
 from equitrans.records import Job, Record, Records
 from equitrans.scan import load_split
-from equitrans.search import Search, Trial
+from equitrans.search import Search, Trial, leading
 from equitrans.spaces import Space
 from equitrans.tables import make_search
 
@@ -68,15 +68,17 @@ def look(plan: SearchPlan, asked: argparse.Namespace) -> int:
     _check(plan, official=official)
     runs = Path(asked.runs)
     runs.mkdir(parents=True, exist_ok=True)
-    search = Search.open(
-        asked.storage or runs / f"{plan.name}-{asked.sampler}.journal",
-        name=f"{plan.name}-{plan.split}" + ("" if official else "-drawn"),
-        space=plan.space,
-        trials=plan.trials,
-        seed=plan.seed,
-        sampler=asked.sampler,
-    )
-    _try(search, plan, records, work, official=official)
+    storage = asked.storage or runs / f"{plan.name}-{asked.sampler}.journal"
+    with leading(storage):
+        search = Search.open(
+            storage,
+            name=f"{plan.name}-{plan.split}" + ("" if official else "-drawn"),
+            space=plan.space,
+            trials=plan.trials,
+            seed=plan.seed,
+            sampler=asked.sampler,
+        )
+        _try(search, plan, records, work, official=official)
     found = [
         (trial.settings, record)
         for trial, _ in search.finished

@@ -4,7 +4,7 @@ import argparse
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,9 +19,9 @@ from rich.progress import (
 
 from equitrans.cli.arguments import Parser, find_device
 from equitrans.cli.console import Console
-from equitrans.errors import DataError
+from equitrans.errors import DataError, RunError
 from equitrans.executors import Lost, Outcomes, run_locally, run_on_ray
-from equitrans.records import Job, Order, Record, Records, perform
+from equitrans.records import Job, Order, Record, Records, claim, perform
 from equitrans.workers import Failed
 
 
@@ -98,7 +98,8 @@ class Work:
                 continue
             records.add(order.job, outcome)
             if not self.keep:  # only now: until there is a record, the run is all there is
-                shutil.rmtree(order.directory, ignore_errors=True)
+                with suppress(RunError), claim(order.directory):
+                    shutil.rmtree(order.directory, ignore_errors=True)
             yield order.job, outcome
 
     def _order(self, job: Job) -> Order:

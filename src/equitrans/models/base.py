@@ -1,7 +1,7 @@
 """What every model promises; no model is made here."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -109,6 +109,18 @@ class Autoregressive(Model, ABC):
 _ROWS = {"cpu": 512, "cuda": 2048}
 """How many rows go together: a GPU takes as long for many as for few."""
 
+_ENTRIES = 50_000_000
+"""The largest number of entries in one tensor; with long sentences or many words fewer rows go
+together."""
+
+
+def in_parts(model: Model, data: Rows) -> Iterator[Batch]:
+    """All rows once, as many together as there is room for, where the model is."""
+    device = next(model.parameters()).device
+    width = data.source.shape[1] * max(data.target.shape[1], len(model.symmetry.target))
+    rows = max(1, min(_ROWS[device.type], _ENTRIES // max(width, 1)))
+    return (batch.to(device) for batch in in_order(data, rows=rows))
+
 
 @torch.no_grad()
 def mean_loss(model: Model, data: Rows) -> float:
@@ -134,9 +146,8 @@ def _mean(
 ) -> tuple[float, ...]:
     """Means over pairs of what is said of every row."""
     model.eval()
-    device = next(model.parameters()).device
-    totals: list[tuple[float, ...]] = []
-    for batch in in_order(data, rows=_ROWS[device.type]):
-        said = figures(batch.to(device))
-        totals.append(tuple(float((figure.cpu() * batch.weight).sum()) for figure in said))
+    totals = [
+        [float((figure * batch.weight).sum()) for figure in figures(batch)]
+        for batch in in_parts(model, data)
+    ]
     return tuple(sum(parts) / float(data.weight.sum()) for parts in zip(*totals, strict=True))

@@ -48,6 +48,8 @@ class GordonConfig:
     teacher_forcing: float = 0.5
 
     group: ClassVar[GroupKind] = "cyclic"
+    lists_elements: ClassVar[bool] = True
+    """Features live on all elements of the group."""
 
     def __post_init__(self) -> None:
         check_settings("model", self)

@@ -1,0 +1,197 @@
+"""The long forms of the tests of reliability, and what came of them.
+
+    make reliability
+    python bench/reliability.py kills-train determinism limits
+
+Each part leaves a file under records/reliability, from which docs/reliability.md has its figures
+(make results).
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import torch
+
+import kills
+from equitrans import __version__, limits
+from equitrans.cli.main import main
+from equitrans.fitting import fit
+from equitrans.models.transducer import TransducerConfig
+from equitrans.pairs import Pair
+from equitrans.symmetry import LexicalClass
+from equitrans.trained import WEIGHTS
+from equitrans.training import TrainingConfig
+
+RECORDS = ROOT / "records" / "reliability"
+Row = dict[str, Any]
+
+
+def kill(work: str, count: int, *, processes: int = 2) -> list[Row]:
+    """Some work killed so often, in halves side by side."""
+    started = [
+        subprocess.Popen(
+            [
+                *(sys.executable, kills.__file__, "--seed", str(seed)),
+                f"{work}={count // processes}",
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in range(processes)
+    ]
+    found = [process.communicate()[0] for process in started]
+    if any(process.returncode for process in started):
+        sys.exit(f"{work} is not what it would have been without a kill")
+    parts = [json.loads(line) for line in found]
+    row = {key: sum(p[key] for p in parts) for key in parts[0] if key != "work"}
+    row["files compared in each"] = parts[0]["files compared in each"]
+    return [{"work": work} | row]
+
+
+def determine() -> list[Row]:
+    """One seed, in processes of their own, with one to four workers: one SHA-256 of weights."""
+    rows = []
+    with tempfile.TemporaryDirectory() as place, kills.prepared(Path(place)):
+        for name, work, counts in (
+            ("train", _train, (1, 1, 1)),
+            ("reproduce", _reproduce, (1, 1, 2, 3, 4)),
+        ):
+            seen = []
+            for number, workers in enumerate(counts):
+                folder = Path(place) / f"{name}{number}"
+                folder.mkdir()
+                if kills.wait(kills.start(partial(work, workers=workers), folder)) != 0:
+                    sys.exit((folder / "said").read_text())
+                files = sorted(folder.rglob(WEIGHTS))
+                seen.append([hashlib.sha256(p.read_bytes()).hexdigest() for p in files])
+            if any(each != seen[0] for each in seen):
+                sys.exit(f"{name}: one seed, several weights")
+            rows.append(
+                {
+                    "work": name,
+                    "repetitions": len(counts),
+                    "workers": "–" if name == "train" else "1 to 4",
+                    "models": len(seen[0]),
+                    "SHA-256 of each": max(len(set(each)) for each in zip(*seen, strict=True)),
+                }
+            )
+    return rows
+
+
+def _train(folder: Path, *, workers: int) -> int:
+    assert workers == 1  # it has no others
+    return kills.training(folder)
+
+
+def _reproduce(folder: Path, *, workers: int) -> int:
+    places = ("--records", str(folder / "records"), "--runs", str(folder / "runs"))
+    more = ("--workers", str(workers), "--keep", "--quiet")
+    return main(["reproduce", "table1", *places, *more])
+
+
+# --- the limits
+
+
+def long_sentences(folder: Path) -> int:
+    """Pairs of as many words as a sentence may have, trained for an epoch and decoded."""
+    words = [f"w{i}" for i in range(20)]
+    draw = torch.Generator().manual_seed(0)
+    pairs = []
+    for _ in range(16):
+        numbers = torch.randint(0, 20, (limits.SENTENCE,), generator=draw).tolist()
+        source = tuple(words[i] for i in numbers)
+        pairs.append(Pair(source, tuple(w.upper() for w in source)))
+    verbs = LexicalClass("some", tuple(words[:4]), tuple(w.upper() for w in words[:4]))
+    return _learn(pairs, [verbs], TransducerConfig(), TrainingConfig(epochs=1))
+
+
+def many_words(folder: Path) -> int:
+    """As many words as a vocabulary may have, a class of as many as a class may have."""
+    pairs = []
+    for start in range(0, limits.VOCABULARY, 10):
+        source = tuple(f"w{i}" for i in range(start, start + 10))
+        pairs.append(Pair(source, tuple(w.upper() for w in source)))
+    words = [f"w{i}" for i in range(limits.CLASS)]
+    some = LexicalClass("some", tuple(words), tuple(w.upper() for w in words))
+    return _learn(pairs, [some], TransducerConfig(k=8, d=8), TrainingConfig(seconds=60.0))
+
+
+def _learn(
+    pairs: list[Pair],
+    classes: list[LexicalClass],
+    model: TransducerConfig,
+    training: TrainingConfig,
+) -> int:
+    trained = fit(pairs, classes, model=model, training=training)
+    predicted = trained.predict([pairs[0].source])[0]
+    return 0 if math.isfinite(predicted.log_prob) and predicted.words else 1
+
+
+def reach() -> list[Row]:
+    """What is within the limits, each in a process of its own, with the most memory it had."""
+    rows = []
+    torch.set_num_threads(1)
+    for name, work in (
+        (f"sentences of {limits.SENTENCE:,} words", long_sentences),
+        (f"vocabularies of {limits.VOCABULARY:,} words, a class of {limits.CLASS:,}", many_words),
+    ):
+        with tempfile.TemporaryDirectory() as place:
+            started = time.monotonic()
+            child = kills.start(work, Path(place))
+            _, status, used = os.wait4(child, 0)
+            if status:
+                sys.exit(f"{name}: {(Path(place) / 'said').read_text()}")
+            rows.append(
+                {
+                    "trained and decoded": name,
+                    "most memory, MB": round(used.ru_maxrss / 1000),
+                    "seconds": round(time.monotonic() - started),
+                }
+            )
+    return rows
+
+
+PARTS: dict[str, Callable[[], list[Row]]] = {
+    "kills-train": partial(kill, "train", 200),
+    "kills-search": partial(kill, "search", 50),
+    "kills-reproduce": partial(kill, "reproduce", 50),
+    "determinism": determine,
+    "limits": reach,
+}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    asked = parser.parse_args()
+    if unknown := set(asked.parts) - PARTS.keys():
+        parser.error(f"{min(unknown)} is not one of {', '.join(PARTS)}")
+    RECORDS.mkdir(parents=True, exist_ok=True)
+    for part in asked.parts or PARTS:
+        content = {
+            "made": time.strftime("%Y-%m-%d"),
+            "version": {
+                "equitrans": __version__,
+                "torch": torch.__version__,
+                "python": platform.python_version(),
+            },
+            "rows": PARTS[part](),
+        }
+        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        (RECORDS / f"{part}.json").write_text(text, encoding="utf-8")
+        print(text, end="", flush=True)
