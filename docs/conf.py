@@ -1,12 +1,22 @@
-"""Sphinx: pages in Markdown, the reference from the docstrings."""
+"""Sphinx: pages in Markdown, the references from the code."""
 
+import sys
 from importlib.metadata import version as version_of
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "equitrans"
 author = "the equitrans authors"
 version = release = version_of("equitrans")
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-myst_enable_extensions = ["colon_fence"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "reference",
+]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"equitrans {release}"

@@ -1,6 +1,6 @@
 """The permutation-equivariant sequence-to-sequence model of Gordon et al. (2020).
 
-Every state is a function on the group, |G| × K numbers, and every layer commutes with the group,
+Every state is a function on the group, ``|G| × K`` numbers, and every layer commutes with the group,
 so that one g for a whole sentence moves the output with the input: global equivariance, where the
 transducer's is word by word. What the paper leaves unsaid is done as in the code that was released
 with it, but for BOS, which could be emitted there and cannot here. All weights are written out as
