@@ -23,4 +23,9 @@ html_title = f"equitrans {release}"
 exclude_patterns = ["_build"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-nitpicky = False
+autodoc_inherit_docstrings = False
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:.*", r"(collections|torch|numpy|matplotlib|rich|argparse)\..*"),
+    ("py:obj", r"equitrans\.executors\.(Job|Result)"),
+]

@@ -194,8 +194,28 @@ class Notebook(SphinxDirective):
         )
 
 
+_prose: dict[str, list[str]] = {}
+
+
+def _keep(
+    app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    if what in ("attribute", "data", "property"):
+        _prose[name] = list(lines)
+
+
+def _restore(
+    app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Napoleon takes what stands before a colon for a type where it is prose."""
+    if name in _prose:
+        lines[:] = _prose.pop(name)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Make the directives known to Sphinx."""
     for directive in (Commands, Public, Inside, Notebook):
         app.add_directive(directive.__name__.lower(), directive)
+    app.connect("autodoc-process-docstring", _keep, priority=400)
+    app.connect("autodoc-process-docstring", _restore, priority=600)
     return {"parallel_read_safe": True}

@@ -7,6 +7,8 @@
     ├── ConfigError       a setting has no such name or no such value
     └── RunError          a run directory cannot be made, read or continued
         └── DivergenceError   a loss is no number
+
+Anything else that is raised is a bug of ours.
 """
 
 import difflib
