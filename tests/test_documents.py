@@ -81,7 +81,7 @@ def test_nearly_everything_is_run_and_much_of_it_compared(outcomes):
     assert ran >= 60
     assert sum(found["compared"] for found in outcomes.values()) >= 50
     # installations, downloads, clusters, and hours of training
-    assert len([line for line in skipped if line.startswith("equitrans")]) <= 8, skipped
+    assert len([line for line in skipped if line.startswith("equitrans")]) <= 10, skipped
     assert len(skipped) <= 25, skipped
 
 
@@ -147,14 +147,14 @@ def test_output_is_compared_word_for_word(shown, output, any_figures, same):
 # --- theory
 
 
-def tests_of(name):
+def functions_of(name):
     tree = ast.parse((ROOT / "tests" / name).read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def unknown_tests(text):
     named = re.findall(r"(test_\w+\.py)::(\w+)", text)
-    return [f"{file}::{name}" for file, name in named if name not in tests_of(file)]
+    return [f"{file}::{name}" for file, name in named if name not in functions_of(file)]
 
 
 def test_every_test_that_the_documentation_names_exists():
@@ -229,8 +229,6 @@ def test_the_notebook_runs_from_top_to_bottom_and_prints_what_it_shows(tmp_path)
     for cell in run.cells:
         if cell.cell_type == "code":
             cell.outputs = []
-    NotebookClient(
-        run, timeout=200, resources={"metadata": {"path": str(tmp_path)}}
-    ).execute()
+    NotebookClient(run, timeout=200, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert texts(run) == texts(kept)
     assert any("image/png" in o.get("data", {}) for c in run.cells for o in c.get("outputs", []))
