@@ -19,6 +19,7 @@ extensions = [
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"equitrans {release}"
 exclude_patterns = ["_build"]
 autodoc_typehints = "none"

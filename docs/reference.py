@@ -80,7 +80,7 @@ def _meaning(action: argparse.Action) -> str:
     text = _plain(action.help or "")
     default = action.default
     if default in (None, False, argparse.SUPPRESS) or not action.option_strings:
-        return text or "(see above)"
+        return text or "one of these"
     if "default" in text and "%(default)" not in text:
         return text
     return f"{text.partition(' (default')[0]} (default `{default}`)".strip()
@@ -117,7 +117,8 @@ def describe_public() -> str:
 def _auto(name: str) -> list[str]:
     thing = getattr(equitrans, name)
     if isinstance(thing, type):
-        return [f".. autoclass:: equitrans.{name}", "   :members:", "   :show-inheritance:"]
+        bases = [] if thing.__bases__ == (object,) else ["   :show-inheritance:"]
+        return [f".. autoclass:: equitrans.{name}", "   :members:", *bases]
     if callable(thing) and hasattr(thing, "__code__"):
         return [f".. autofunction:: equitrans.{name}"]
     return [f".. autodata:: equitrans.{name}", "   :no-value:"]

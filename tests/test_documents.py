@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 import nbformat
-import pages
 import pytest
 from nbclient import NotebookClient
 
 import equitrans
+import pages
 from equitrans.cli.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent
