@@ -8,9 +8,11 @@ own speak of the block below them:
 
     <!-- test: file NAME -->              the block is that file
     <!-- test: with OPTIONS -->           its commands get these options too, and take seconds
+    <!-- test: train with OPTIONS -->     the same for equitrans train alone
     <!-- test: any figures because … -->  numbers need not be those of the page
     <!-- test: status 1 -->               how its last command ends
     <!-- test: skip because … -->         it is not run
+    <!-- test: skip 2 because … -->       its first two commands are not
 
 and ``<!-- test: after PAGE -->`` begins where another page has ended. With --full trainings take
 their time, and figures must be those of the page: that takes minutes, and holds on one machine.
@@ -56,23 +58,25 @@ class Notes:
     """What the comments above a block ask for."""
 
     file: str | None = None
-    options: list[str] = field(default_factory=list)
+    options: dict[str | None, list[str]] = field(default_factory=dict)
     any_figures: bool = False
     status: int = 0
     skip: str | None = None
+    first: int | None = None
+    """So many commands are skipped, where not all are."""
 
     def add(self, text: str) -> None:
         """Take one comment in."""
         if match := re.fullmatch(r"file (\S+)", text):
             self.file = match[1]
-        elif match := re.fullmatch(r"with (.+)", text):
-            self.options += shlex.split(match[1])
+        elif match := re.fullmatch(r"(?:(\w+) )?with (.+)", text):
+            self.options[match[1]] = shlex.split(match[2])
         elif re.fullmatch(r"any figures because .+", text):
             self.any_figures = True
         elif match := re.fullmatch(r"status (\d+)", text):
             self.status = int(match[1])
-        elif match := re.fullmatch(r"skip because (.+)", text):
-            self.skip = match[1]
+        elif match := re.fullmatch(r"skip (?:(\d+) )?because (.+)", text):
+            self.skip, self.first = match[2], None if match[1] is None else int(match[1])
         else:
             raise Wrong(f"<!-- test: {text} --> is not understood")
 
@@ -212,7 +216,7 @@ class Reader:
         elif block.kind == "console":
             commands = block.commands()
             for i, (line, shown) in enumerate(commands):
-                if notes.skip is not None:
+                if notes.skip is not None and (notes.first is None or i < notes.first):
                     outcome.skipped.append((line, notes.skip))
                     continue
                 began = time.process_time()
@@ -234,14 +238,14 @@ class Reader:
                 outcome.compared += _program(block, names)
                 outcome.ran.append(f"python at {where}")
 
-    def _command(self, line: str, options: Sequence[str]) -> tuple[int, str]:
+    def _command(self, line: str, options: dict[str | None, list[str]]) -> tuple[int, str]:
         """Status and output of a command; those of ours run in this process."""
         words = shlex.split(line, comments=True)
         if words[:1] != ["equitrans"] or {"|", "&&"} & set(words):
             return _shell(line, limit=self._limit)
         arguments, files = _redirections(words[1:])
         if not self.full:
-            arguments += options
+            arguments += [*options.get(None, []), *options.get(arguments[0], [])]
         key = tuple(arguments)
         if arguments[0] not in ("train", "discover") or "--split" not in arguments or files:
             return _main(arguments, files, limit=self._limit)

@@ -119,6 +119,9 @@ def test_a_page_that_tells_the_truth_passes(tmp_path):
         ("```python\nimport nowhere\n```", "No module named"),
         ("<!-- test: be kind -->\n```console\n$ true\n```", "not understood"),
         ("<!-- test: skip -->\n```console\n$ true\n```", "not understood"),
+        ("<!-- test: skip 1 because -->\n```console\n$ true\n```", "not understood"),
+        ("<!-- test: skip 1 because of a -->\n```console\n$ true\n$ false\n```", "status 1"),
+        ("<!-- test: scan with --no -->\n```console\n$ equitrans scan list\n```", "status 2"),
         ("<!-- test: status 1 -->\nHello.\n", "right above its block"),
     ],
 )
