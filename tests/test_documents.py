@@ -147,6 +147,19 @@ def test_output_is_compared_word_for_word(shown, output, any_figures, same):
     assert pages.matches(shown.split("\n"), output, any_figures=any_figures) is same
 
 
+def broken_links(text, folder):
+    """Links to files that are not there; Sphinx looks after those of its own pages."""
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", re.sub(r"`[^`]*`", "", text))
+    return [link for link in links if not (folder / link).exists()]
+
+
+def test_links_of_the_readme_lead_somewhere():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme.count("](docs/") >= 10
+    assert not broken_links(readme, ROOT)
+    assert broken_links("[a](docs/tutorial.md#train) [b](nowhere.md)", ROOT) == ["nowhere.md"]
+
+
 # --- theory
 
 
