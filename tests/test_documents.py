@@ -80,9 +80,9 @@ def test_nearly_everything_is_run_and_much_of_it_compared(outcomes):
     skipped = [line for found in outcomes.values() for line, _ in found["skipped"]]
     assert ran >= 60
     assert sum(found["compared"] for found in outcomes.values()) >= 50
-    # installations, downloads, clusters, and hours of training
-    assert len([line for line in skipped if line.startswith("equitrans")]) <= 10, skipped
-    assert len(skipped) <= 25, skipped
+    # installations, downloads, accounts, clusters, and hours of training
+    assert len([line for line in skipped if line.startswith("equitrans")]) <= 12, skipped
+    assert len(skipped) <= 32, skipped
 
 
 def test_pictures_are_small():
