@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test browser check lint types bench reliability results docs fuzz lock audit release-check clean
+.PHONY: demo test browser check lint types bench reliability results pages docs fuzz lock audit release-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py demo
@@ -35,6 +35,9 @@ reliability: .venv/installed
 
 results: .venv/installed
 	$(BIN)/python docs/update.py
+
+pages: .venv/installed
+	$(BIN)/python tests/pages.py --full
 
 docs: .venv/installed
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

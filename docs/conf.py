@@ -1,16 +1,32 @@
-"""Sphinx: pages in Markdown, the reference from the docstrings."""
+"""Sphinx: pages in Markdown, the references from the code."""
 
+import sys
 from importlib.metadata import version as version_of
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "equitrans"
 author = "the equitrans authors"
 version = release = version_of("equitrans")
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-myst_enable_extensions = ["colon_fence"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "reference",
+]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"equitrans {release}"
 exclude_patterns = ["_build"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-nitpicky = False
+autodoc_inherit_docstrings = False
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:.*", r"(collections|torch|numpy|matplotlib|rich|argparse)\..*"),
+    ("py:obj", r"equitrans\.executors\.(Job|Result)"),
+]

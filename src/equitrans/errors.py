@@ -1,12 +1,14 @@
-"""The one exception tree; every member is the user's to act on, and says how.
+"""The one exception tree; every member is the user's to act on, and says how::
 
-EquitransError
-├── DataError         a file or a sentence is not what it should be
-├── VocabularyError   a word is not known
-├── SymmetryError     classes or permutations do not fit together
-├── ConfigError       a setting has no such name or no such value
-└── RunError          a run directory cannot be made, read or continued
-    └── DivergenceError   a loss is no number
+    EquitransError
+    ├── DataError         a file or a sentence is not what it should be
+    ├── VocabularyError   a word is not known
+    ├── SymmetryError     classes or permutations do not fit together
+    ├── ConfigError       a setting has no such name or no such value
+    └── RunError          a run directory cannot be made, read or continued
+        └── DivergenceError   a loss is no number
+
+Anything else that is raised is a bug of ours.
 """
 
 import difflib

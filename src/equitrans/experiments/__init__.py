@@ -1,12 +1,12 @@
-"""The paper's experiments as data: a TOML file each, read by ``load``.
+"""The paper's experiments as data: a TOML file each, read by ``load``::
 
-title     what the experiment shows
-splits    its columns
-seeds     how many trainings there are for each row and split, from seed 0 on
-row       name; settings, as on the command line of ``equitrans train`` (without them it only has
-          figures that were published); published, percent by split; and where they differ from the
-          above, splits and seeds
-row.quick settings on top of these for the small version; without it nothing is trained there
+    title      what the experiment shows
+    splits     its columns
+    seeds      how many trainings there are for each row and split, from seed 0 on
+    row        name; settings, as on the command line of equitrans train (without them it only
+               has figures that were published); published, percent by split; and where they
+               differ from the above, splits and seeds
+    row.quick  settings on top of these for the small version; without it nothing is trained there
 
 A search has a split, a number of trials, a seed, settings that all trials share, a space that the
 others come from, and the published figure for it; quick has other trials and settings for the small

@@ -1,7 +1,7 @@
 """The permutation-equivariant sequence-to-sequence model of Gordon et al. (2020).
 
-Every state is a function on the group, |G| × K numbers, and every layer commutes with the group,
-so that one g for a whole sentence moves the output with the input: global equivariance, where the
+Every state is a function on the group, ``|G| × K`` numbers, and every layer commutes with it, so
+that one g for a whole sentence moves the output with the input: global equivariance, where the
 transducer's is word by word. What the paper leaves unsaid is done as in the code that was released
 with it, but for BOS, which could be emitted there and cannot here. All weights are written out as
 plain matrices once per batch; what remains is an ordinary LSTM with attention.
