@@ -331,9 +331,9 @@ def _program(block: Block, names: dict[str, Any]) -> int:
         try:
             with _at_most(LIMIT):
                 if not isinstance(node, ast.Expr):
-                    exec(compile(ast.Module([node], []), "page", "exec"), names)
+                    exec(compile(ast.Module([node], []), "page", "exec"), names)  # noqa: S102
                     continue
-                value = eval(compile(ast.Expression(node.value), "page", "eval"), names)
+                value = eval(compile(ast.Expression(node.value), "page", "eval"), names)  # noqa: S307
         except Exception:
             raise Wrong(f"{where}\n{traceback.format_exc(limit=-3)}") from None
         comment = end[node.end_col_offset :].partition("#")[2].strip()
