@@ -8,7 +8,7 @@ demo: .venv/installed
 	$(BIN)/python examples/demo.py demo
 
 test: .venv/installed browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: lint types docs test
 
