@@ -12,10 +12,10 @@ PACKAGE = Path(equitrans.__file__).parent
 FLOORS = [
     {"errors", "files"},
     {"texts"},
-    {"vocabulary", "groups", "pairs", "settings", "workers", "spaces", "hub", "locks", "folders"},
+    {"vocabulary", "groups", "pairs", "settings", "workers", "spaces", "hub", "locks"},
     {"symmetry", "lexicon", "executors", "search"},
     {"scan", "grouping", "grammar", "cards", "limits"},
-    {"discovery"},
+    {"discovery", "folders"},
     {"data", "download"},
     {"batches", "glayers", "marginals", "decoding", "lstm", "recurrence", "tensors"},
     {"models", "graphs"},

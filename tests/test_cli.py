@@ -532,7 +532,7 @@ def test_extend_adds_words_that_are_right_at_once(run, world, tmp_path):
     assert run("audit", out, "--data", world / "pairs.tsv")[0] == 0
     for arguments, message in (
         (("blick", "--out", tmp_path / "x"), "not of the form word=TARGET"),
-        (("dax=I_DAX", "--out", out), "is in use"),
+        (("dax=I_DAX", "--out", out), "is there already"),
         (("walk=I_DAX", "--out", tmp_path / "x"), "already"),
     ):
         line = fails(run, "extend", world / "model", "--class", "verbs", *arguments)

@@ -84,7 +84,7 @@ def test_nearly_everything_is_run_and_much_of_it_compared(outcomes):
     assert sum(found["compared"] for found in outcomes.values()) >= 50
     # installations, downloads, accounts, clusters, and hours of training
     assert len([line for line in skipped if line.startswith("equitrans")]) <= 17, skipped
-    assert len(skipped) <= 40, skipped
+    assert len(skipped) <= 42, skipped
 
 
 def test_pictures_are_small():

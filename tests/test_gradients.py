@@ -144,7 +144,12 @@ def test_no_layer_was_left_out():
     def below(kind):
         return {kind}.union(*(below(sub) for sub in kind.__subclasses__()))
 
-    ours = {kind for kind in below(nn.Module) if kind.__module__.startswith("equitrans.")}
+    # what the explorer has is a model at rest, that is never trained
+    ours = {
+        kind
+        for kind in below(nn.Module)
+        if kind.__module__.startswith("equitrans.") and "explorer" not in kind.__module__
+    }
     seen = {type(module) for name in MODELS for module in build(name).modules()}
     # two are only promises; the grammar's two are trained on the values of derivations
     assert ours - seen - {GEmbed, GConv, GDecode} == {

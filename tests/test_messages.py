@@ -60,7 +60,7 @@ train --split length --out out --validation 1
 train --split length --out out --scan-dir nowhere
     HERE/nowhere: no such folder
 train --split length --out used
-    used is in use; choose another directory
+    used is there already; choose another directory
 train --split length --out out extra
     'extra' is one argument too many
 train --split length --out out --config nowhere.yaml
@@ -76,7 +76,7 @@ train --data bad.tsv --classes none --out out
 train --resume nowhere
     nowhere: no such run directory
 train --resume model
-    model is a model, not a training run: no 'data' in config.json
+    model is a model, not a training run: no 'seed' in config.json
 train --resume model --seed 3
     --resume goes on with the run's own settings; leave out --seed
 evaluate
@@ -150,17 +150,19 @@ orbits model fly
 orbits model walk run
     'run' is one argument too many
 orbits model --plot x.png
-    model is a model, not a training run: no 'data' in config.json
+    model is a model, not a training run: no 'seed' in config.json
 orbits model walk --target I_FLY
     unknown word 'I_FLY'; known: I_JUMP, I_LOOK, I_RUN, I_WALK
 export
     export: the following arguments are required: --out
 export nowhere --out out
     nowhere: no such run directory
+explore nowhere
+    nowhere: no such run directory
 export model
     export: the following arguments are required: --out
 export model --out used
-    used is in use; choose another directory
+    used is there already; choose another directory
 export model --out out --no-test --split length
     export: give --no-test, or what to judge by, not both
 export model --out out --split lenght
@@ -178,7 +180,7 @@ extend model --class verbs walk=I_DAX --out out
 extend model --class verbs dax=I_DAX dax=I_DOX --out out
     the word 'dax' is given twice
 extend model --class verbs blick=I_BLICK --out used
-    used is in use; choose another directory
+    used is there already; choose another directory
 grammar
     grammar: the following arguments are required: RUN
 grammar model

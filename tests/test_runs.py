@@ -202,10 +202,10 @@ def test_a_run_keeps_all_that_decided_it(files):
 
 def test_a_directory_in_use_is_not_overwritten(files):
     create(files / "run", config(files))
-    with pytest.raises(RunError, match="is in use"):
+    with pytest.raises(RunError, match="is there already"):
         create(files / "run", config(files))
     (files / "file").write_text("")
-    with pytest.raises(RunError, match="is in use"):
+    with pytest.raises(RunError, match="is there already"):
         create(files / "file", config(files))
 
 

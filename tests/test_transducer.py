@@ -14,7 +14,7 @@ from equitrans.groups import Group, inverse
 from equitrans.models.aligner import Aligner
 from equitrans.models.base import Autoregressive
 from equitrans.models.transducer import Transducer
-from equitrans.models.translator import DIRECT, Factor, Translator
+from equitrans.models.translator import DIRECT, Factor, Translator, _differences
 from equitrans.pairs import Pair
 from equitrans.symmetry import LexicalClass, Symmetry
 from equitrans.vocabulary import BOS, EOS, PAD, Vocabulary
@@ -470,3 +470,14 @@ def test_dropout_acts_in_training_only():
     assert torch.equal(model.loss(batch), model.loss(batch))
     model.train()
     assert not torch.equal(model.loss(batch, moment=at(1)), model.loss(batch, moment=at(1)))
+
+
+def test_a_table_first_made_for_asking_only_serves_for_training_too():
+    world = symmetry(VERBS)
+    model = small(world)
+    batch = unshared(random_pairs(9, 3), world)
+    _differences.cache_clear()
+    with torch.inference_mode():
+        model.loss(batch)
+    model.loss(batch).sum().backward()
+    assert model.translator.factors[0].omega.grad is not None

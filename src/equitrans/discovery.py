@@ -119,7 +119,7 @@ def _evidence(
                 example = first, second
             support.update({word for key in chosen for word in key})
     assert example is not None  # groups are merged on confirmations only
-    weak = {w: "only one pair confirms it" for w in words if support[w] == 1}
+    weak = {w: "only one form of sentence confirms it" for w in words if support[w] == 1}
     return Evidence(
         tally.confirmed,
         tally.contradicted,

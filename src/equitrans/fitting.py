@@ -9,10 +9,11 @@ from equitrans.batches import Rows
 from equitrans.cards import Figures, Origin
 from equitrans.config import usual_training
 from equitrans.discovery import discover
+from equitrans.errors import ConfigError, shown
 from equitrans.limits import check_pairs
 from equitrans.models.catalog import ModelConfig, is_recursive
 from equitrans.models.transducer import TransducerConfig
-from equitrans.pairs import Pair, as_pairs, hold_out
+from equitrans.pairs import AnyPair, Pair, as_pairs, hold_out
 from equitrans.recursion import learn
 from equitrans.settings import check_seed
 from equitrans.symmetry import LexicalClass, Symmetry
@@ -21,7 +22,7 @@ from equitrans.training import TrainingConfig, TrainState, train
 
 
 def fit(
-    pairs: Iterable[tuple[str | Sequence[str], str | Sequence[str]]],
+    pairs: Iterable[AnyPair],
     classes: Iterable[LexicalClass] | Literal["discover"] = (),
     *,
     model: ModelConfig | None = None,
@@ -43,6 +44,8 @@ def fit(
     check_pairs(pairs)
     if classes == "discover":
         classes = discover(pairs).classes
+    elif isinstance(classes, str | LexicalClass):
+        raise ConfigError(f'classes are {shown(classes)}; give a list of classes, or "discover"')
     model = model or TransducerConfig()
     training = training or usual_training(model)
     trained = Trained.new(

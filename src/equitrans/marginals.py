@@ -8,6 +8,7 @@ Positions that are no alignment (padding) hold −inf and get no share.
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 from jaxtyping import Float
@@ -60,8 +61,11 @@ class Max:
     def over(
         self, aligned: Float[Tensor, "b m n"], emitted: Float[Tensor, "b n y"]
     ) -> Float[Tensor, "b m y"]:
-        """Log p(y_m) for every y."""
-        return (aligned[:, :, :, None] + emitted[:, None]).amax(dim=2)
+        """Log p(y_m) for every y; position by position, since all at once would take n times the
+        room.
+        """
+        joints = (aligned[:, :, n, None] + emitted[:, None, n] for n in range(aligned.shape[2]))
+        return reduce(torch.maximum, joints)
 
 
 @dataclass(frozen=True)

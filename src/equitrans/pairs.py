@@ -51,7 +51,11 @@ def join_words(words: Iterable[str], *, characters: bool = False) -> str:
     return ("" if characters else " ").join(words)
 
 
-def as_pairs(pairs: Iterable[tuple[str | Sequence[str], str | Sequence[str]]]) -> tuple[Pair, ...]:
+AnyPair = tuple[str | Sequence[str], str | Sequence[str]]
+"""A source and a target, each a text or a sequence of words."""
+
+
+def as_pairs(pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
     """Pairs from whatever has two sides, each a text or a sequence of words.
 
     >>> as_pairs([("jump twice", "JUMP JUMP")])

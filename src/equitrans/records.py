@@ -22,10 +22,11 @@ from equitrans.data import DataConfig, load_data
 from equitrans.errors import ConfigError, DataError, DivergenceError, RunError, shown
 from equitrans.evaluation import Report
 from equitrans.files import write_atomically
+from equitrans.folders import check_format, read_json
 from equitrans.locks import locked
 from equitrans.models.catalog import MODELS, name_of
 from equitrans.runs import Run
-from equitrans.trained import Trained, read_json
+from equitrans.trained import Trained
 from equitrans.training import TrainingConfig
 
 Record = dict[str, Any]
@@ -276,10 +277,11 @@ class Records:
 
 def read_record(path: Path) -> Record:
     """One record."""
-    record = read_json(path, expected=FORMAT)
+    record = read_json(path, expected=None)
     for name in ("settings", "seed", "test"):
         if name not in record:
             raise ConfigError(f"{path} is no record: it has no {name!r}")
+    check_format(path, record, FORMAT)
     if not isinstance(record["settings"], dict) or not isinstance(record["test"], dict | None):
         raise ConfigError(f"{path} is damaged: its settings or its figures are of another kind")
     try:

@@ -30,7 +30,7 @@ from equitrans.data import Data, DataConfig, load_data
 from equitrans.errors import ConfigError, DataError, DivergenceError, RunError
 from equitrans.files import append_line, flush, remove_leftovers, write_atomically
 from equitrans.fitting import learn_rules, longest_prediction
-from equitrans.folders import LOCK, refuse_links, refuse_used
+from equitrans.folders import LOCK, read_json, refuse_links, refuse_used
 from equitrans.locks import locked
 from equitrans.models.base import mean_loss
 from equitrans.models.catalog import is_recursive
@@ -39,7 +39,7 @@ from equitrans.pairs import Pair, split_words
 from equitrans.settings import check_seed, from_dict
 from equitrans.symmetry import Symmetry
 from equitrans.tensors import pack
-from equitrans.trained import WEIGHTS, Trained, read_json
+from equitrans.trained import WEIGHTS, Trained
 from equitrans.training import Epoch, TrainingConfig, TrainState, ended, train
 
 STATE, LOG, ORBITS = "state.safetensors", "epochs.jsonl", "orbits.jsonl"
@@ -67,7 +67,7 @@ class Run:
     def create(cls, path: Path | str, config: RunConfig, data: Data) -> "Run":
         """A new run in an empty or absent directory."""
         path = Path(path)
-        refuse_used(path)
+        refuse_used(path, resumable=True)
         pairs = data.train + data.valid
         trained = Trained.new(
             config.model,
@@ -81,7 +81,7 @@ class Run:
         path.mkdir(parents=True, exist_ok=True)
         run = cls(path, config, trained, data.digest)
         with run._lock():
-            refuse_used(path)  # another process may have been quicker
+            refuse_used(path, resumable=True)  # another process may have been quicker
             try:
                 trained.save_description(
                     path,

@@ -37,6 +37,9 @@ the i-th of each side must belong together
 
     def __post_init__(self) -> None:
         this = f"class {shown(self.name)}"
+        for words in (self.source, self.target):
+            if isinstance(words, str):
+                raise SymmetryError(f"{this}: {shown(words)} is one text; give a tuple of words")
         if len(self.source) != len(self.target):
             raise SymmetryError(
                 f"{this}: {len(self.source)} source words but {len(self.target)} "

@@ -18,26 +18,23 @@ from typing import Any
 
 import torch
 
-from equitrans import evaluation, hub, limits, texts
+from equitrans import evaluation, hub, limits
 from equitrans.audit import Audit, audit
 from equitrans.batches import Rows, in_order
 from equitrans.cards import Origin, model_card
 from equitrans.errors import DataError, EquitransError, RunError, SymmetryError, shown
 from equitrans.evaluation import Alignment, Prediction, Report, Words
 from equitrans.files import write_atomically
-from equitrans.folders import refuse_links
+from equitrans.folders import FORMAT, find_file, read_json, refuse_links
 from equitrans.grammar.learned import Learned, from_json, to_json
 from equitrans.models.base import Model
 from equitrans.models.catalog import ModelConfig, build, find_model, is_recursive, name_of
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.orbits import Orbits, is_plain, orbits
-from equitrans.pairs import Pair, join_words, split_words
+from equitrans.pairs import AnyPair, Pair, as_pairs, join_words, split_words
 from equitrans.settings import from_dict
 from equitrans.symmetry import LexicalClass, Symmetry
 from equitrans.tensors import Budget, check_tensors, pack, read_header, read_tensors
-
-FORMAT = 2
-"""The format of the files above; a directory of another one is refused."""
 
 WEIGHTS = "model.safetensors"
 GRAMMAR = "grammar.json"
@@ -112,6 +109,8 @@ class Trained:
         self, sentences: Iterable[str | Sequence[str]], *, n: int, width: int = 3
     ) -> list[list[Prediction]]:
         """Up to n targets of each sentence, best first."""
+        if isinstance(sentences, str):
+            raise DataError(f"{shown(sentences)} is one sentence; give a list of them")
         return evaluation.predict(
             self.model,
             [self.words(s) for s in sentences],
@@ -120,19 +119,19 @@ class Trained:
             n_best=n,
         )
 
-    def evaluate(self, pairs: Sequence[Pair], *, width: int = 3) -> Report:
+    def evaluate(self, pairs: Iterable[AnyPair], *, width: int = 3) -> Report:
         """Exact match over pairs, with errors and breakdowns."""
-        limits.check_pairs(pairs)
+        pairs = _checked(pairs)
         return evaluation.evaluate(self.model, pairs, width=width, max_length=self.max_length)
 
-    def score(self, pairs: Sequence[Pair], *, width: int = 3) -> float:
+    def score(self, pairs: Iterable[AnyPair], *, width: int = 3) -> float:
         """The share of pairs predicted exactly."""
         return self.evaluate(pairs, width=width).exact_match
 
     @torch.no_grad()
-    def align(self, pair: Pair) -> Alignment:
+    def align(self, pair: AnyPair) -> Alignment:
         """Which source word each target word comes from."""
-        limits.check_pairs([pair])
+        (pair,) = _checked([pair])
         self.model.eval()
         device = next(self.model.parameters()).device
         # one pair in a batch of its own: the row may be another member of its orbit, aligned alike
@@ -146,7 +145,7 @@ class Trained:
 
     def audit(
         self,
-        pairs: Sequence[Pair],
+        pairs: Iterable[AnyPair],
         classes: Iterable[LexicalClass] | None = None,
         *,
         tolerance: float = 1e-5,
@@ -158,7 +157,7 @@ class Trained:
             symmetry = Symmetry(symmetry.source, symmetry.target, tuple(classes), symmetry.kind)
         if not symmetry.classes:
             raise SymmetryError("the model has no classes; say under which to audit it")
-        limits.check_pairs(pairs)
+        pairs = _checked(pairs)
         return audit(
             self.model,
             pairs,
@@ -254,7 +253,7 @@ class Trained:
         directory = Path(directory)
         refuse_links(directory)
         read_json(directory / "config.json")  # is there a model at all, of a format that is known
-        _find(directory / "vocabulary.json")
+        find_file(directory / "vocabulary.json")
         path = directory / WEIGHTS
         if not path.is_file():
             raise RunError(
@@ -316,33 +315,11 @@ class Trained:
             raise RunError(f"{directory} does not describe a model: {error}") from None
 
 
-def read_json(path: Path, *, expected: int = FORMAT) -> dict[str, Any]:
-    """A JSON file of a run directory, in the format that this version reads."""
-    _find(path)
-    if (size := path.stat().st_size) > limits.FILE:
-        raise RunError(f"{path} has {size} bytes; at most {limits.FILE} are read")
-    content = texts.read_json(path, RunError)
-    if not isinstance(content, dict):
-        raise RunError(f"{path} is damaged: expected an object")
-    found = content.get("format", expected)
-    if not isinstance(found, int):
-        raise RunError(f"{path} is damaged: its format is {shown(found)}")
-    if found != expected:
-        version = shown(content.get("version")).strip("'")
-        advice = "please upgrade" if found > expected else "please train it again"
-        raise RunError(
-            f"{path.parent} was written by equitrans {version} in format "
-            f"{shown(found)}; this version reads format {expected}: {advice}"
-        )
-    return content
-
-
-def _find(path: Path) -> None:
-    """An error if a file of a run directory is not there."""
-    if not path.parent.is_dir():
-        raise RunError(f"{path.parent}: no such run directory")
-    if not path.is_file():
-        raise RunError(f"{path.parent} is not a complete run directory: {path.name} is missing")
+def _checked(pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
+    """Pairs from whatever has two sides, none of them too long."""
+    made = tuple(as_pairs([pair])[0] for pair in pairs)
+    limits.check_pairs(made)
+    return made
 
 
 def _json(content: dict[str, Any]) -> str:

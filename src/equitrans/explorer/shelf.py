@@ -20,10 +20,11 @@ from equitrans.errors import ConfigError, DataError, EquitransError, nearest
 from equitrans.explorer.judging import Judge
 from equitrans.explorer.values import Added, Model, Recorded
 from equitrans.explorer.views import add_word, describe, recorded
+from equitrans.folders import read_json
 from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.transducer import Transducer
 from equitrans.runs import Run
-from equitrans.trained import Trained, read_json
+from equitrans.trained import Trained
 
 ADDED = 8
 """So many words can be added to a model at once."""

@@ -1,7 +1,7 @@
 """The paper's model (§4): a translator, an aligner, and a marginal that joins them."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import torch
@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from equitrans.batches import Batch
+from equitrans.errors import ConfigError
 from equitrans.grammar.learned import Learned
 from equitrans.marginals import AnnealedMax, Marginal, Max, Moment, Sum
 from equitrans.models.aligner import Aligner, AlignerState
@@ -72,6 +73,8 @@ class TransducerConfig:
 
     def build(self, symmetry: Symmetry) -> "Transducer":
         """A new transducer with weights from torch's current random state."""
+        if self.aligner == "recursive":
+            raise ConfigError("a recursive aligner has rules: learn them with fit()")
         return Transducer(
             symmetry,
             self._translator(symmetry),
@@ -102,12 +105,15 @@ class Shared:
     are.
     """
 
-    sources: Float[Tensor, "s y n"]
+    sources: Float[Tensor, "x y n"]
     """Log p(y | x_n) for every source."""
     forms: AlignerState
-    """Before the first word, for every form; h and c, for every prefix."""
+    """What the aligner knows before the first word, for every form."""
     form: Int[Tensor, " p"]
     """The form of every prefix."""
+    h: Float[Tensor, "p s"]
+    c: Float[Tensor, "p s"]
+    """The aligner's state after every prefix."""
 
 
 class TransducerState(NamedTuple):
@@ -191,7 +197,7 @@ class Transducer(Autoregressive):
         every = torch.arange(len(forms), device=source.device)
         emitted = self.translator(source).transpose(1, 2).contiguous()
         row = torch.arange(len(source), device=source.device)
-        return TransducerState(row, form, Shared(emitted, begun, every))
+        return TransducerState(row, form, Shared(emitted, begun, every, begun.h, begun.c))
 
     def step(
         self, state: TransducerState, previous: Int[Tensor, " b"]
@@ -202,12 +208,12 @@ class Transducer(Autoregressive):
         before = longer // len(classes)
         form, forms = shared.form[before], shared.forms
         aligned, after = self.aligner.advance(
-            AlignerState(forms.keys[form], forms.closed[form], forms.h[before], forms.c[before]),
+            AlignerState(forms.keys[form], forms.closed[form], shared.h[before], shared.c[before]),
             _one_of_each(previous, prefix, kinds=len(longer))[:, None],
         )
         scores = self.marginal(shared.sources[state.source] + aligned[prefix])
-        forms = forms._replace(h=after.h, c=after.c)
-        return scores, TransducerState(state.source, prefix, Shared(shared.sources, forms, form))
+        known = replace(shared, form=form, h=after.h, c=after.c)
+        return scores, TransducerState(state.source, prefix, known)
 
 
 def _total(by_word: Float[Tensor, "b m"], batch: Batch) -> Float[Tensor, " b"]:

@@ -79,9 +79,10 @@ def cyclic_sum(
 
 @cache
 def _differences(n: int, sign: int, device: torch.device) -> Int[Tensor, "n n"]:
-    """``±g − j``."""
-    g = torch.arange(n, device=device)
-    return (sign * g[:, None] - g) % n
+    """``±g − j``, made so that it serves for training whoever asks first."""
+    with torch.inference_mode(False):
+        g = torch.arange(n, device=device)
+        return (sign * g[:, None] - g) % n
 
 
 def _two_valued(
@@ -202,6 +203,8 @@ class Translator(nn.Module):
         """Where in its kind's row the entry of x for y stands: at g⁻¹∘y, if g moved the first word
         of the class to x.
         """
+        # words of no class have −1 here and −2 there, so that they are never of one class; what is
+        # looked up for them as if they were is not taken
         c = self.source_class[x]
         moved = (self.target_place[y] - self.source_place[x]) % self.size[c]
         if self.symmetric:
