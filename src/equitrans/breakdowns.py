@@ -1,11 +1,9 @@
 """The batch at which a loss was no number, kept so that it can be met again.
 
-broken.safetensors   weights.*   the model as the batch met it
-                     batch.*     source, target, weight, form, first
-                     random      torch's random state, which decides on dropout
-                     loss        what came of it
-                     moment      updates and the share of training done; without it, the batch is
-                                 one of validation
+``broken.safetensors`` has ``weights.*``, the model as the batch met it; ``batch.*``, the batch's
+source, target, weight, form and first; ``random``, torch's random state, which decides on dropout;
+``loss``, what came of it; and ``moment``, updates and the share of training done. Without a moment
+the batch is one of validation.
 """
 
 import math
