@@ -19,7 +19,7 @@ from equitrans.errors import RunError
 from equitrans.files import write_atomically
 from equitrans.marginals import Moment
 from equitrans.models.base import Model, in_parts
-from equitrans.tensors import pack, read_header, read_tensors
+from equitrans.tensors import pack, part, read_header, read_tensors
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,7 @@ class Breakdown:
         moment = tensors["moment"].tolist() if "moment" in tensors else None
         return cls(
             batch=Batch(**{f.name: tensors[f"batch.{f.name}"] for f in fields(Batch)}),
-            weights={
-                name.removeprefix("weights."): value
-                for name, value in tensors.items()
-                if name.startswith("weights.")
-            },
+            weights=part(tensors, "weights."),
             random=tensors["random"],
             loss=float(tensors["loss"]),
             moment=None if moment is None else Moment(int(moment[0]), moment[1]),

@@ -10,7 +10,7 @@ from torch import Tensor
 from equitrans.errors import RunError
 from equitrans.files import write_atomically
 from equitrans.models.base import Model
-from equitrans.tensors import Header, check_tensors, pack, read_header, read_tensors
+from equitrans.tensors import Header, check_tensors, pack, part, read_header, read_tensors
 from equitrans.training import TrainState
 
 _COUNTERS: dict[str, type] = {
@@ -54,13 +54,13 @@ class Checkpoint:
 
     def best(self, model: Model) -> dict[str, Tensor]:
         """The weights of the best epoch, if there has been one."""
-        return _part(self._read(model)[1], "best.")
+        return part(self._read(model)[1], "best.")
 
     def load(self, state: TrainState) -> None:
         """Bring a new state to where the saved one was."""
         header, tensors = self._read(state.model)
         moments: dict[int, dict[str, Tensor]] = {}
-        for name, value in _part(tensors, "optimizer.").items():
+        for name, value in part(tensors, "optimizer.").items():
             i, _, key = name.partition(".")
             moments.setdefault(int(i), {})[key] = value
         groups = state.optimizer.state_dict()["param_groups"]
@@ -68,13 +68,13 @@ class Checkpoint:
         if any(parts.keys() != _MOMENTS for parts in moments.values()):
             raise RunError(f"{self.path} is damaged: a part of the optimizer's state is missing")
         try:
-            state.model.load_state_dict(_part(tensors, "model."))
+            state.model.load_state_dict(part(tensors, "model."))
             state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         except (RuntimeError, ValueError):
             raise RunError(
                 f"{self.path} is not the state of the model that config.json has"
             ) from None
-        state.best = _part(tensors, "best.")
+        state.best = part(tensors, "best.")
         for name, value in _counters(self.path, header).items():
             if name != "finished":
                 setattr(state, name, value)
@@ -95,10 +95,6 @@ class Checkpoint:
                 expected[name] = () if entry.shape == () else shapes[int(i)]
         check_tensors(self.path, header, expected)
         return header, read_tensors(self.path)
-
-
-def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
 def _counters(path: Path, header: Header) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import torch
 from equitrans.batches import Rows, pad_source
 from equitrans.decoding import Hypothesis
 from equitrans.errors import DataError
-from equitrans.models.base import Model, in_parts, mean_loss
+from equitrans.models.base import Model, in_parts, mean_loss, rows_together
 from equitrans.models.transducer import Transducer
 from equitrans.pairs import Pair
 from equitrans.symmetry import Renaming, Sentence, Symmetry
@@ -22,10 +22,6 @@ K = TypeVar("K")
 
 _ROWS = 4096
 """So many sentences are decoded together at most."""
-
-_ENTRIES = 50_000_000
-"""The largest number of entries in one tensor while decoding; for large vocabularies it decides how
-many sentences go together."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +162,7 @@ def decode(
     distinct = sorted(set(sentences), key=lambda s: (len(s), s))
     while distinct:
         longest = len(distinct[-1]) + 2
-        rows = max(1, min(_ROWS, _ENTRIES // (width * longest * len(model.symmetry.target))))
+        rows = rows_together(width * longest * len(model.symmetry.target), most=_ROWS)
         chunk, distinct = distinct[-rows:], distinct[:-rows]
         best = model.predict(
             pad_source(chunk).to(device), width=width, max_length=max_length, n_best=n_best

@@ -141,6 +141,11 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise _damaged(path, str(error)) from None
 
 
+def part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Those whose names begin in a certain way, under what follows."""
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
 def _damaged(path: Path, why: str) -> RunError:
     return RunError(f"{path} is damaged: {why}")
 

@@ -114,11 +114,16 @@ _ENTRIES = 50_000_000
 together."""
 
 
+def rows_together(entries: int, *, most: int) -> int:
+    """How many rows there is room for, if each takes so many entries."""
+    return max(1, min(most, _ENTRIES // max(entries, 1)))
+
+
 def in_parts(model: Model, data: Rows) -> Iterator[Batch]:
     """All rows once, as many together as there is room for, where the model is."""
     device = next(model.parameters()).device
     width = data.source.shape[1] * max(data.target.shape[1], len(model.symmetry.target))
-    rows = max(1, min(_ROWS[device.type], _ENTRIES // max(width, 1)))
+    rows = rows_together(width, most=_ROWS[device.type])
     return (batch.to(device) for batch in in_order(data, rows=rows))
 
 

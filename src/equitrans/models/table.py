@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from equitrans.models.translator import class_numbers
+from equitrans.models.translator import class_numbers, entries
 from equitrans.symmetry import Symmetry
 from equitrans.vocabulary import EOS
 
@@ -52,9 +52,7 @@ class TableTranslator(nn.Module):
     ) -> Float[Tensor, "b m n"]:
         """Log p(y_m | x_n)."""
         words, at = torch.unique(source, return_inverse=True)
-        table = self(words)
-        entry = at[:, None] * table.shape[1] + target[:, :, None]
-        return table.flatten().gather(0, entry.flatten()).view(entry.shape)
+        return entries(self(words), at[:, None], target[:, :, None])
 
     @torch.no_grad()
     def fill(self, log_prob: Float[Tensor, "x y"]) -> None:

@@ -145,11 +145,14 @@ class Transducer(Autoregressive):
         self.static = isinstance(translator, Translator) and translator.is_small
 
     def phase(self, moment: Moment) -> Hashable:
-        warm = moment.done < self.warm_start
+        warm = self._is_warm(moment)
         return warm, None if warm else self.marginal.phase(moment)
 
+    def _is_warm(self, moment: Moment) -> bool:
+        return moment.done < self.warm_start
+
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
-        if moment is not None and moment.done < self.warm_start:
+        if moment is not None and self._is_warm(moment):
             # a warm start is IBM's model 1, a sum, whatever comes after it
             uniform = _uniform(batch.source[batch.first], like=self.aligner.bilinear)
             by_word = Sum()(self._joint(batch, uniform[:, None]))

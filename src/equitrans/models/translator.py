@@ -166,8 +166,7 @@ class Translator(nn.Module):
         """Log p(y_m | x_n), each one entry of the table."""
         table, at = self._table(source)
         column = self._column(source[:, None], target[:, :, None])
-        entry = at[:, None] * table.shape[1] + column
-        return table.flatten().gather(0, entry.flatten()).view(entry.shape)
+        return entries(table, at[:, None], column)
 
     def _table(
         self, words: Int[Tensor, "*b"]
@@ -210,6 +209,14 @@ class Translator(nn.Module):
         if self.symmetric:
             moved = moved.clamp(max=1)  # same or other
         return torch.where(c == self.target_class[y], self.member[self.start[c] + moved], y)
+
+
+def entries(
+    table: Float[Tensor, "r y"], row: Int[Tensor, "b 1 n"], column: Int[Tensor, "b m _"]
+) -> Float[Tensor, "b m n"]:
+    """``table[row, column]``."""
+    entry = row * table.shape[1] + column
+    return table.flatten().gather(0, entry.flatten()).view(entry.shape)
 
 
 def class_numbers(
