@@ -3,8 +3,9 @@
     python fuzz/run.py --executions 10000000 --out records/reliability/fuzz-parsers.json
     python fuzz/run.py --only classes --executions 100000 --out classes.json
 
-Each target runs in a process of its own, on one core. It ends early on SIGUSR1, and at its first
-finding, whose bytes are kept in the result, so that a test can be made of them.
+The executions of a target are divided among processes with seeds of their own, as many at a time as
+--workers says. One ends early on SIGUSR1, and at its first finding, whose bytes are kept in the
+result, so that a test can be made of them.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -36,6 +39,9 @@ SHARES = {
     "model": 1,
 }
 """How the executions are divided: most to what reads files that people write by hand."""
+
+PART = 250_000
+"""Executions of one process, at most: what ends at a finding, or is interrupted, is not much."""
 
 
 def fuzz(name: str, folder: Path, options: list[str]) -> None:
@@ -103,26 +109,56 @@ def main() -> int:
     parser.add_argument("--executions", type=int, default=10_000_000, help="in all")
     parser.add_argument("--only", choices=SHARES, help="one target")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1, help="processes at a time")
     parser.add_argument("--out", type=Path, required=True, help="a JSON file for the result")
     asked = parser.parse_args()
     shares = {asked.only: 1} if asked.only else SHARES
-    targets = {}
+    parts = list(divided(shares, asked.executions, asked.seed))
+    results: dict[str, list[dict[str, object]]] = {name: [] for name in shares}
+    started = time.monotonic()
+    with ThreadPoolExecutor(asked.workers) as pool:
+        running = {pool.submit(run, *part): part for part in parts}
+        for done in as_completed(running):
+            name, _, seed = running[done]
+            result = done.result()
+            print(name, seed, {k: v for k, v in result.items() if k != "findings"}, flush=True)
+            for finding in result["findings"]:
+                print(finding["said"], flush=True)
+            results[name].append(result)
+            write(asked.out, results, asked, time.monotonic() - started)  # so far
+    return 1 if any(result["findings"] for each in results.values() for result in each) else 0
+
+
+def divided(shares: dict[str, int], executions: int, seed: int) -> Iterator[tuple[str, int, int]]:
+    """Every target's executions in parts, each with its seed."""
     for name, share in shares.items():
-        targets[name] = run(name, -(-asked.executions * share // sum(shares.values())), asked.seed)
-        print(name, {k: v for k, v in targets[name].items() if k != "findings"}, flush=True)
-        for finding in targets[name]["findings"]:
-            print(finding["said"], flush=True)
-        write(asked.out, targets, asked.seed)  # what is interrupted has counted so far
-    return 1 if any(target["findings"] for target in targets.values()) else 0
+        left = -(-executions * share // sum(shares.values()))
+        for number in range(-(-left // PART)):
+            yield name, min(PART, left - number * PART), seed + number
 
 
-def write(path: Path, targets: dict[str, dict[str, object]], seed: int) -> None:
+def write(
+    path: Path,
+    results: dict[str, list[dict[str, object]]],
+    asked: argparse.Namespace,
+    seconds: float,
+) -> None:
     """The sums, and every target."""
+    targets = {
+        name: {
+            "executions": sum(part["executions"] for part in parts),
+            "processes": len(parts),
+            "seconds": round(sum(part["seconds"] for part in parts), 1),
+            "findings": [finding for part in parts for finding in part["findings"]],
+        }
+        for name, parts in results.items()
+    }
     result = {
         "executions": sum(target["executions"] for target in targets.values()),
-        "seconds": round(sum(target["seconds"] for target in targets.values()), 1),
+        "seconds": round(seconds, 1),
+        "workers": asked.workers,
         "findings": sum(len(target["findings"]) for target in targets.values()),
-        "seed": seed,
+        "seed": asked.seed,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": {
             "equitrans": version("equitrans"),

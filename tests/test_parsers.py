@@ -246,6 +246,10 @@ def test_a_rule_that_is_none_is_refused(change, message):
     for name in ("rules", "pairs", "exceptions", "warnings", "bits", "noise"):
         with pytest.raises(DataError, match=f"not a grammar: {name} is 'x'"):
             from_json(parsers.GRAMMAR | {name: "x"}, symmetry)
+    for name in ("pairs", "bits", "noise"):  # what a fuzzer found: no tensor holds such a number
+        with pytest.raises(DataError, match=f"{name} is a very long number.* from 0 to"):
+            from_json(parsers.GRAMMAR | {name: 10**400}, symmetry)
+    assert isinstance(from_json(parsers.GRAMMAR | {"noise": 1}, symmetry).noise, float)
 
 
 @pytest.mark.parametrize(

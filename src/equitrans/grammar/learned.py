@@ -1,6 +1,5 @@
 """What was learned, as it is kept and shown: rules with their support, exceptions, warnings."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,9 @@ from equitrans.grammar.derivations import Tree
 from equitrans.grammar.rules import HOLE, Grammar, Rule
 from equitrans.pairs import Pair
 from equitrans.symmetry import Symmetry
+
+LARGEST = 2**53
+"""Beyond it a float does not tell a number from the next."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +147,8 @@ def from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
         pairs=_number(content, "pairs", int),
         exceptions=tuple(map(_exception, _listed(content, "exceptions", dict))),
         warnings=tuple(_listed(content, "warnings", str)),
-        bits=_number(content, "bits", int | float),
-        noise=_number(content, "noise", int | float),
+        bits=float(_number(content, "bits", int | float)),
+        noise=float(_number(content, "noise", int | float)),
     )
 
 
@@ -167,8 +169,10 @@ def _listed(table: dict[str, Any], name: str, kind: Any = object) -> list[Any]:
 
 
 def _number(table: dict[str, Any], name: str, kind: Any) -> Any:
-    """A number that is not negative."""
+    """A number from 0 to the largest."""
     found = table.get(name)
-    if isinstance(found, bool) or not isinstance(found, kind) or not 0 <= found < math.inf:
-        raise DataError(f"not a grammar: {name} is {shown(found)}; it must be a number")
+    if isinstance(found, bool) or not isinstance(found, kind) or not 0 <= found <= LARGEST:
+        raise DataError(
+            f"not a grammar: {name} is {shown(found)}; it must be a number from 0 to {LARGEST}"
+        )
     return found
