@@ -217,6 +217,7 @@ def test_extend_is_for_transducers(run, folder, tmp_path, name):
         (["--config", "WRITTEN:kind: gorden"], "unknown model 'gorden'; did you mean 'gordon'?"),
         (["--config", "WRITTEN:kind: [gordon]"], "'kind' is ['gordon']; expected a value"),
         (["--config", "WRITTEN:model: gordon"], "write kind: gordon, and its settings under model"),
+        (["--config", "WRITTEN:model: 'a\n\n b'"], r"model is 'a\nb'; write kind: 'a\nb', and its"),
     ],
 )
 def test_a_wrong_name_is_answered_in_one_line(run, folder, tmp_path, arguments, message):

@@ -227,10 +227,10 @@ def test_errors_are_filtered_and_lead_to_their_alignments(open_page):
     expect(page).to_have_url(re.compile("template="))
     expect(page.locator(".mistakes > li").first).to_be_visible()
     link = page.locator(".mistakes > li > a").first
-    command = link.inner_text()
     page.get_by_role("link", name="expected").first.click()
     expect(page.get_by_text("back to the prediction")).to_be_visible()
     page.go_back()
+    command = link.inner_text()  # now, when the list cannot be that of all templates any more
     link.click()
     expect(page.get_by_label("Command", exact=True)).to_have_value(command)
     expect(page.get_by_role("grid")).to_be_visible()

@@ -3,7 +3,8 @@
 import errno
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from errno import ENOENT
 from pathlib import Path
 
@@ -22,10 +23,17 @@ def write_atomically(path: Path | str, content: bytes | str) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(ENOENT, "there is no such folder", str(path.parent))
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with _naming(path):
+        _write(path, temporary, content.encode() if isinstance(content, str) else content)
+        flush(path.parent)
+
+
+def _write(path: Path, temporary: Path, content: bytes) -> None:
+    """Write the one, and make it the other."""
     try:
         temporary.unlink(missing_ok=True)  # of a process of this number that was killed
         with temporary.open("xb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -33,14 +41,25 @@ def write_atomically(path: Path | str, content: bytes | str) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
-    flush(path.parent)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let an error say which file could not be written: the system names none when a disk is full,
+    and the temporary one when a folder may not be written to.
+    """
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def append_line(path: Path, line: str) -> None:
     """Add a line to a log. Whoever is killed here leaves half a line, which no reader takes for a
     whole one.
     """
-    with path.open("ab") as log:
+    with _naming(path), path.open("ab") as log:
         log.write(line.encode() + b"\n")
 
 

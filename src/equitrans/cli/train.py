@@ -28,7 +28,7 @@ from equitrans.config import (
     recipe_names,
 )
 from equitrans.data import Data, DataConfig, load_data
-from equitrans.errors import ConfigError, nearest, shown
+from equitrans.errors import ConfigError, named, nearest, shown
 from equitrans.evaluation import stuck_classes
 from equitrans.grammar.learned import Learned
 from equitrans.models.catalog import MODELS, find_model
@@ -192,9 +192,10 @@ def _read_config(path: str | None) -> dict[str, Any]:
         values = value.values() if isinstance(value, dict) else [value]
         if not isinstance(name, str) or not all(isinstance(each, kind) for each in values):
             raise ConfigError(f"{path}: {shown(name)} is {shown(value)}; expected a value")
-    if isinstance(named := content.get("model"), str):
+    if isinstance(kind := content.get("model"), str):
         raise ConfigError(
-            f"{path}: model is {named!r}; write kind: {named}, and its settings under model"
+            f"{path}: model is {shown(kind)}; "
+            f"write kind: {named(kind)}, and its settings under model"
         )
     return content
 
