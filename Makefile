@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test browser check lint types bench reliability results pages docs fuzz lock audit release-check clean
+.PHONY: demo test browser check lint types bench reliability results pages docs fuzz coverage mutation lock audit release-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py demo
@@ -44,7 +44,17 @@ docs: .venv/installed
 
 fuzz: .venv/installed
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[fuzz]'
-	$(BIN)/python fuzz/run.py --out records/reliability/fuzz-parsers.json
+	$(BIN)/python fuzz/run.py --workers 2 --out records/reliability/fuzz-1.json
+
+# how much of the package the tests go through, lines and branches: at least 95 %
+coverage: .venv/installed browser
+	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+
+# whether the tests notice when the code is changed: two hours on two cores
+mutation: .venv/installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutation]'
+	$(BIN)/python bench/mutation.py run --workers 2
+	$(BIN)/python bench/mutation.py write
 
 # constraints.txt says which versions; the lock adds what their files must be
 lock: .venv/release

@@ -1,11 +1,12 @@
 """Mutation testing of what the theorems are about (make mutation): mutmut changes the code in one
 place at a time, and a test has to notice.
 
-    python bench/mutation.py run --workers 2                     # an hour or two; goes on where it was
-    python bench/mutation.py run --workers 2 'equitrans.groups.*'
-    python bench/mutation.py write                               # records/reliability/mutation.json
+    python bench/mutation.py run --workers 2     # two hours; goes on where it was
+    python bench/mutation.py run 'equitrans.groups.*'
+    python bench/mutation.py write               # records/reliability/mutation.json
 
-Which modules are changed, and which tests are asked, stands in pyproject.toml.
+Which modules are changed, and which tests are asked, stands in pyproject.toml. Why a survivor may
+live stands in bench/survivors, by function and change.
 """
 
 import argparse
@@ -29,6 +30,11 @@ PARTS = {
     "recursive aligner": ["recursion", "grammar", "models"],
 }
 """What the modules are for, in the order of their rows; the first that fits counts."""
+
+KINDS = ("same", "cost", "text", "tie", "gap", "unexplained")
+"""Why a mutant survives: nothing can show it, it only costs, it only says it otherwise, it chooses
+otherwise among equals, no test shows it yet; or nobody has looked.
+"""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -61,38 +67,47 @@ def part(module: str) -> str:
     )
 
 
+def explanations() -> dict[str, dict[str, str]]:
+    """For every function, why which change of it may survive."""
+    found: dict[str, dict[str, str]] = {}
+    for path in sorted((HERE / "survivors").glob("*.json")):
+        for function, changes in json.loads(path.read_text(encoding="utf-8")).items():
+            found.setdefault(function, {}).update(changes)
+    return found
+
+
 def write() -> None:
-    """The counts of every part, and every survivor with what was changed."""
+    """The counts of every part, and every survivor with what was changed and why it lives."""
     from mutmut.mutation.data import SourceFileMutationData
     from mutmut.mutation.diff_apply import get_diff_for_mutant
     from mutmut.stats import status_by_exit_code
     from mutmut.utils.file_utils import walk_mutatable_files
 
     counts: dict[str, Counter[str]] = {name: Counter() for name in PARTS}
-    survivors = {}
+    survivors: dict[str, dict[str, str]] = {}
+    known = explanations()
     for path in sorted(walk_mutatable_files()):
         data = SourceFileMutationData(path=path)
         data.load()
         for name, code in data.exit_code_by_key.items():
             status = status_by_exit_code[code]
-            counts[part(name.rpartition(".")[0])][status] += 1
+            module, _, function = name.rpartition("__mutmut_")[0].rpartition(".")
+            count = counts[part(module)]
+            count[status] += 1
             if status not in ("killed", "timeout", "not checked"):
                 lines = get_diff_for_mutant(name, path=path).splitlines()[2:]
-                changed = [line for line in lines if line[:1] in "+-"]
-                survivors[name] = " ".join(" ".join(changed).split())
+                changed = " ".join(" ".join(line for line in lines if line[:1] in "+-").split())
+                why = known.get(f"{module}.{function}", {}).get(changed, "unexplained")
+                count[why.partition(":")[0]] += 1
+                survivors[name] = {"change": changed, "why": why}
     rows = []
     for name, count in counts.items():
-        made, noticed = count.total() - count["not checked"], count["killed"] + count["timeout"]
-        rows.append(
-            {
-                "part": name,
-                "mutants": made,
-                "killed": noticed,
-                "survived": made - noticed,
-                "killed, %": round(100 * noticed / max(made, 1), 1),
-            }
-        )
-        print(rows[-1], dict(count))
+        noticed = count["killed"] + count["timeout"]
+        made = noticed + sum(count[kind] for kind in KINDS)
+        row = {"part": name, "mutants": made, "killed": noticed}
+        row["killed, %"] = round(100 * noticed / max(made, 1), 1)
+        rows.append(row | {kind: count[kind] for kind in KINDS})
+        print(rows[-1], f"not run: {count['not checked']}")
     versions = {name: version(name) for name in ("equitrans", "mutmut", "pytest", "torch")}
     record = {"rows": rows, "version": versions, "survivors": survivors}
     RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing of every parser (make fuzz): the same targets as the tests', longer.
 
-    python fuzz/run.py --executions 10000000 --out records/reliability/fuzz-parsers.json
+    python fuzz/run.py --workers 2 --out records/reliability/fuzz-1.json
     python fuzz/run.py --only classes --executions 100000 --out classes.json
 
 The executions of a target are divided among processes with seeds of their own, as many at a time as
@@ -83,17 +83,23 @@ def run(name: str, executions: int, seed: int) -> dict[str, object]:
         counted = [int(n) for n in re.findall(r"^#(\d+)", done.stdout, re.MULTILINE)]
         finished = re.search(r"Done (\d+) runs", done.stdout)
         findings = [
-            {"bytes": base64.b64encode(path.read_bytes()).decode(), "said": done.stdout[-2000:]}
+            {"bytes": base64.b64encode(path.read_bytes()).decode(), "said": said(done.stdout)}
             for path in sorted(Path(place).glob("finding-*"))
         ]
         if done.returncode and not findings:
-            findings = [{"bytes": "", "said": done.stdout[-2000:]}]
+            findings = [{"bytes": "", "said": said(done.stdout)}]
         return {
             "executions": int(finished[1]) if finished else max(counted, default=0),
             "seconds": round(seconds, 1),
             "corpus": len(list(corpus.iterdir())),
             "findings": findings,
         }
+
+
+def said(output: str) -> str:
+    """The error that ended a target, or how its output ended."""
+    error = re.search(r"Uncaught Python exception: ===\n(.*)", output)
+    return error[1] if error else output[-500:]
 
 
 def _memory() -> str | None:
@@ -153,12 +159,16 @@ def write(
         }
         for name, parts in results.items()
     }
-    result = {
-        "executions": sum(target["executions"] for target in targets.values()),
-        "seconds": round(seconds, 1),
-        "workers": asked.workers,
-        "findings": sum(len(target["findings"]) for target in targets.values()),
+    row = {
         "seed": asked.seed,
+        "parsers": asked.only or "all",
+        "executions": sum(target["executions"] for target in targets.values()),
+        "found": sum(len(target["findings"]) for target in targets.values()),
+        "processes": asked.workers,
+        "seconds": round(seconds),
+    }
+    result = {
+        "rows": [row],
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": {
             "equitrans": version("equitrans"),
