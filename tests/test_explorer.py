@@ -203,7 +203,13 @@ def test_what_was_recorded_is_what_training_saw(models):
 
 @pytest.mark.parametrize(
     "line",
-    ['{"epoch": 0}', '{"epoch": 0, "losses": [1]}', '{"epoch": 0, "losses": ["a"]}', "{"],
+    [
+        "[]",
+        "{",
+        '{"epoch": 0, "observed": []}',
+        '{"epoch": 0, "observed": [], "losses": [1]}',
+        '{"epoch": 0, "observed": [], "losses": ["a"]}',
+    ],
 )
 def test_a_damaged_record_hides_nothing_else(shown, tmp_path, line):
     shutil.copytree(shown / "jump", tmp_path / "jump")

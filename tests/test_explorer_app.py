@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from equitrans.explorer import serving, views
+from equitrans.explorer import desk, serving, views
 from equitrans.explorer.guard import HEADERS, Door, Guard
 from equitrans.explorer.shelf import Shelf
 
@@ -208,6 +208,14 @@ def test_a_bug_shows_no_traceback(server, monkeypatch, caplog):
     assert b"secret" not in found.body
     time.sleep(0.2)
     assert "secret details" in caplog.text
+
+
+def test_who_comes_when_too_much_is_asked_is_told_when_to_come_back(server, monkeypatch):
+    monkeypatch.setattr(desk, "WAITING", 0)
+    found = server.get("/api/models/jump/derivation?command=walk+and+jump")
+    assert found.status == 503
+    assert found.headers["retry-after"] == "1"
+    assert "too many" in found.json["error"]
 
 
 TRAVERSALS = [

@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 
+from equitrans import runs
 from equitrans.config import RunConfig
 from equitrans.data import DataConfig, load_data
 from equitrans.errors import DataError, RunError
@@ -108,7 +109,11 @@ def run_with_orbits(path, **settings):
     return Run.create(path, config, data), data
 
 
-def test_training_records_orbits_and_an_interruption_changes_nothing(tmp_path):
+@pytest.mark.parametrize("seconds", [0.0, 100.0])
+def test_training_records_orbits_and_an_interruption_changes_nothing(
+    tmp_path, monkeypatch, seconds
+):
+    monkeypatch.setattr(runs, "CHECKPOINT_SECONDS", seconds)  # interrupted after one, and before
     run, data = run_with_orbits(tmp_path / "whole")
     list(run.train(data))
     records = run.orbit_records()

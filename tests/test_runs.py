@@ -250,6 +250,28 @@ def test_a_directory_that_is_not_whole_or_too_new_is_refused(files, damage, mess
         Trained.load(run.path)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2: Expecting property name"),
+        ("[]", "line 2: .* are no settings"),
+        ('{"number": "one"}', "line 2: .*number"),
+        ("[" * 100_000, "line 2: maximum recursion"),
+    ],
+)
+def test_a_damaged_log_is_refused_and_half_a_line_is_not(files, line, message):
+    run = create(files / "run", config(files, epochs=1))
+    list(run.train(run.load_data()))
+    log = run.path / "epochs.jsonl"
+    with log.open("a") as file:
+        file.write(line)
+    assert len(run.epochs()) == 1
+    with log.open("a") as file:
+        file.write("\n")
+    with pytest.raises(RunError, match=f"epochs.jsonl is damaged: {message}"):
+        run.epochs()
+
+
 def test_a_damaged_state_is_refused(files):
     run = create(files / "run", config(files, epochs=1))
     (run.path / "state.safetensors").write_bytes(b"nonsense")

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,14 @@ from equitrans.breakdowns import Breakdown
 from equitrans.checkpoints import Checkpoint
 from equitrans.config import RunConfig
 from equitrans.data import Data, DataConfig, load_data
-from equitrans.errors import ConfigError, DataError, DivergenceError, RunError
+from equitrans.errors import (
+    ConfigError,
+    DataError,
+    DivergenceError,
+    EquitransError,
+    RunError,
+    shown,
+)
 from equitrans.files import append_line, flush, remove_leftovers, write_atomically
 from equitrans.fitting import learn_rules, longest_prediction
 from equitrans.folders import LOCK, read_json, refuse_links, refuse_used
@@ -39,6 +47,7 @@ from equitrans.pairs import Pair, split_words
 from equitrans.settings import check_seed, from_dict
 from equitrans.symmetry import Symmetry
 from equitrans.tensors import pack
+from equitrans.texts import read_text
 from equitrans.trained import WEIGHTS, Trained
 from equitrans.training import Epoch, TrainingConfig, TrainState, ended, train
 
@@ -261,7 +270,7 @@ class Run:
     def epochs(self) -> list[dict[str, Any]]:
         """All epochs so far, as they were logged."""
         path = self.path / LOG
-        return _logged(path) if path.is_file() else []
+        return _logged(path, partial(from_dict, Epoch)) if path.is_file() else []
 
     def orbit_records(self) -> list[dict[str, Any]]:
         """The observed orbits of the run's sentence through training."""
@@ -270,7 +279,7 @@ class Run:
             raise RunError(
                 f"{self.path} has no record of orbits; train with --orbits SENTENCE to get one"
             )
-        return _logged(path)
+        return _logged(path, _check_orbits)
 
     def _trim_log(self, name: str, lines: int) -> None:
         """Forget what was logged but not saved: it will come again."""
@@ -280,13 +289,28 @@ class Run:
             write_atomically(path, b"".join(kept))
 
 
-def _logged(path: Path) -> list[dict[str, Any]]:
+def _logged(path: Path, check: Callable[[Any], object]) -> list[dict[str, Any]]:
     """The lines of a log; the last one may be half written while a run goes on."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    try:
-        return [json.loads(line) for line in lines if line.endswith("\n")]
-    except json.JSONDecodeError as error:
-        raise RunError(f"{path} is damaged: {error}") from None
+    found = []
+    for number, line in enumerate(read_text(path, RunError).split("\n")[:-1], start=1):
+        try:
+            found.append(json.loads(line))
+            check(found[-1])
+        except (EquitransError, RecursionError, ValueError) as error:
+            raise RunError(f"{path} is damaged: line {number}: {error}") from None
+    return found
+
+
+def _check_orbits(line: Any) -> None:
+    """An error unless a line says what orbits were observed when."""
+    kinds = {"epoch": int, "observed": list, "losses": list}
+    for name, kind in kinds.items():
+        value = line.get(name) if isinstance(line, dict) else None
+        if not isinstance(value, kind):
+            raise RunError(f"{name} is {shown(value)}")
+    for value in (*line["observed"], *line["losses"]):
+        if not isinstance(value, int | float):
+            raise RunError(f"{shown(value)} is not a number")
 
 
 def _pair(sentence: str, data: Data, characters: bool) -> Pair:

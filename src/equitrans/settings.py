@@ -12,9 +12,9 @@ LARGEST = sys.float_info.max
 """Whole numbers beyond it are none of the real ones, and neither is infinity."""
 
 
-def from_dict(cls: type[T], content: dict[str, Any], *, section: str | None = None) -> T:
-    """A settings dataclass from a dictionary that may hold anything; an unknown name is answered
-    with the nearest one.
+def from_dict(cls: type[T], content: Any, *, section: str | None = None) -> T:
+    """A settings dataclass from what should be a dictionary; an unknown name is answered with the
+    nearest one.
     """
     if not isinstance(content, dict):
         raise ConfigError(f"{shown(content)} are no settings")

@@ -25,7 +25,7 @@ EXAMPLES = """\
   equitrans doctor --scan-dir SCAN
   equitrans doctor --json"""
 
-CONTRIBUTORS = ("dev", "docs", "test")
+CONTRIBUTORS = ("dev", "docs", "fuzz", "mutation", "release", "test")
 """Extras for those who work on the project itself."""
 
 

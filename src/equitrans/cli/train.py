@@ -193,10 +193,8 @@ def _read_config(path: str | None) -> dict[str, Any]:
         if not isinstance(name, str) or not all(isinstance(each, kind) for each in values):
             raise ConfigError(f"{path}: {shown(name)} is {shown(value)}; expected a value")
     if isinstance(kind := content.get("model"), str):
-        raise ConfigError(
-            f"{path}: model is {shown(kind)}; "
-            f"write kind: {named(kind)}, and its settings under model"
-        )
+        message = f"model is {shown(kind)}; write kind: {named(kind)}, and its settings under model"
+        raise ConfigError(f"{path}: {message}")
     return content
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -214,7 +215,7 @@ def orbits(trained: Trained, pair: Pair) -> Family:
     )
 
 
-def recorded(trained: Trained, sentence: str, records: Sequence[object]) -> Recorded:
+def recorded(trained: Trained, sentence: str, records: Sequence[dict[str, Any]]) -> Recorded:
     """The family of a run's sentence through training."""
     members = family(Pair(trained.words(sentence), ()), trained.symmetry)
     theoretical = _numbers(theoretical_orbits(members, trained.symmetry))
@@ -227,15 +228,11 @@ def recorded(trained: Trained, sentence: str, records: Sequence[object]) -> Reco
     )
 
 
-def _moment(record: object, size: int) -> Moment:
-    """A line of the record, which comes from a file and may be anything."""
-    if not isinstance(record, dict):
-        raise DataError(f"a line is {record!r}; expected an object")
-    epoch, losses = record.get("epoch"), record.get("losses")
-    if not isinstance(epoch, int) or not isinstance(losses, list) or len(losses) != size:
-        raise DataError(f"a line has no epoch, or not {size} losses")
-    if not all(isinstance(loss, int | float) for loss in losses):
-        raise DataError(f"epoch {epoch} has losses that are no numbers")
+def _moment(record: dict[str, Any], size: int) -> Moment:
+    """A line of the record."""
+    epoch, losses = record["epoch"], record["losses"]
+    if len(losses) != size:
+        raise DataError(f"epoch {epoch} has {len(losses)} losses, not {size}")
     observed = _numbers(observed_orbits(losses))
     return Moment(epoch, tuple(observed[i] for i in range(size)), tuple(map(finite, losses)))
 
