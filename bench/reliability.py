@@ -25,6 +25,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
+import explorer
 import torch
 
 import kills
@@ -166,12 +167,25 @@ def reach() -> list[Row]:
     return rows
 
 
+# --- the explorer
+
+
+def besiege() -> list[Row]:
+    """Fifty clients, ten thousand questions, and no error."""
+    with tempfile.TemporaryDirectory() as place:
+        rows = explorer.measure(explorer.train(Path(place)))
+    if any(row["errors"] for row in rows):
+        sys.exit("the explorer answered with an error")
+    return rows
+
+
 PARTS: dict[str, Callable[[], list[Row]]] = {
     "kills-train": partial(kill, "train", 200),
     "kills-search": partial(kill, "search", 50),
     "kills-reproduce": partial(kill, "reproduce", 50),
     "determinism": determine,
     "limits": reach,
+    "explorer": besiege,
 }
 
 

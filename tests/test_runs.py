@@ -1,7 +1,9 @@
 """A run directory: made, continued bit for bit, refused where it is not whole."""
 
+import itertools
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
@@ -157,6 +159,21 @@ def test_a_run_that_breaks_down_keeps_the_batch_and_says_where(files):
 def _other(path):
     (path / "other.safetensors").write_bytes(pack({"random": torch.zeros(1)}))
     return path / "other.safetensors"
+
+
+def test_a_clock_that_goes_backwards_changes_nothing(files, monkeypatch):
+    paths = [files / "calm", files / "back"]
+    for path in paths:
+        run = create(path, config(files, epochs=3, seconds=1000.0))
+        seconds = [epoch.seconds for epoch in run.train(run.load_data())]
+        assert seconds == sorted(seconds)
+        assert seconds[0] > 0
+        hours = itertools.count(start=10**9, step=-3600)
+        monkeypatch.setattr(time, "time", lambda hours=hours: float(next(hours)))
+        os.utime(files / "pairs.tsv", (0, 0))
+    assert time.time() > time.time()
+    assert weights(paths[0]) == weights(paths[1])
+    assert Run.open(paths[1]).is_finished
 
 
 def test_a_finished_run_says_so_and_is_not_touched(files):
