@@ -48,7 +48,7 @@ fuzz: .venv/installed
 
 # how much of the package the tests go through, lines and branches: at least 95 %
 coverage: .venv/installed browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+	$(BIN)/python bench/covered.py
 
 # whether the tests notice when the code is changed: two hours on two cores
 mutation: .venv/installed

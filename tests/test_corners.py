@@ -66,8 +66,9 @@ def test_what_cannot_be_a_setting_is_refused():
 def test_one_sentence_is_not_several_and_one_word_is_no_pair():
     with pytest.raises(DataError, match="'jump twice' is one sentence; give a list"):
         untrained().n_best("jump twice", n=1)
-    with pytest.raises(DataError, match=r"pair 2 is .*; expected a source and a target"):
-        as_pairs([("walk", "WALK"), ("", "WALK")])
+    for use in (as_pairs, untrained().evaluate):
+        with pytest.raises(DataError, match=r"pair 2 is .*; expected a source and a target"):
+            use([("walk", "WALK"), ("", "WALK")])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from equitrans.batches import Rows
 from equitrans.cards import Figures, Origin
 from equitrans.config import usual_training
 from equitrans.discovery import discover
-from equitrans.errors import ConfigError, shown
+from equitrans.errors import ConfigError, DataError, shown
 from equitrans.limits import check_pairs
 from equitrans.models.catalog import ModelConfig, is_recursive
 from equitrans.models.transducer import TransducerConfig
@@ -41,6 +41,8 @@ def fit(
     """
     check_seed(seed)
     pairs = as_pairs(pairs)
+    if not pairs:
+        raise DataError("there are no pairs to learn from")
     check_pairs(pairs)
     if classes == "discover":
         classes = discover(pairs).classes

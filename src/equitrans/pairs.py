@@ -67,8 +67,6 @@ def as_pairs(pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
         if len(sides) != 2 or not sides[0]:
             raise DataError(f"pair {number} is {shown(pair)}; expected a source and a target")
         made.append(Pair(sides[0], sides[1]))
-    if not made:
-        raise DataError("there are no pairs to learn from")
     return tuple(made)
 
 

@@ -317,7 +317,7 @@ class Trained:
 
 def _checked(pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
     """Pairs from whatever has two sides, none of them too long."""
-    made = tuple(as_pairs([pair])[0] for pair in pairs)
+    made = as_pairs(pairs)
     limits.check_pairs(made)
     return made
 
