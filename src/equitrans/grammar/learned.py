@@ -28,7 +28,7 @@ class Learned:
     warnings: tuple[str, ...] = ()
     bits: float = 0.0
     noise: float = 0.5
-    """The share of pairs that is taken to be wrong."""
+    """The share of pairs that is taken to be wrong; at most a half."""
 
     @classmethod
     def nothing(cls) -> "Learned":
@@ -148,7 +148,7 @@ def from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
         exceptions=tuple(map(_exception, _listed(content, "exceptions", dict))),
         warnings=tuple(_listed(content, "warnings", str)),
         bits=float(_number(content, "bits", int | float)),
-        noise=float(_number(content, "noise", int | float)),
+        noise=float(_number(content, "noise", int | float, 0.5)),
     )
 
 
@@ -168,11 +168,11 @@ def _listed(table: dict[str, Any], name: str, kind: Any = object) -> list[Any]:
     return found
 
 
-def _number(table: dict[str, Any], name: str, kind: Any) -> Any:
+def _number(table: dict[str, Any], name: str, kind: Any, most: int | float = LARGEST) -> Any:
     """A number from 0 to the largest."""
     found = table.get(name)
-    if isinstance(found, bool) or not isinstance(found, kind) or not 0 <= found <= LARGEST:
+    if isinstance(found, bool) or not isinstance(found, kind) or not 0 <= found <= most:
         raise DataError(
-            f"not a grammar: {name} is {shown(found)}; it must be a number from 0 to {LARGEST}"
+            f"not a grammar: {name} is {shown(found)}; it must be a number from 0 to {most}"
         )
     return found
