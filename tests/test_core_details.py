@@ -100,9 +100,11 @@ def test_layers_begin_between_minus_and_plus_a_half_with_a_weight_for_every_orbi
 
 
 def test_an_lstm_begins_within_one_over_the_root_of_its_size():
-    lstm = LSTM(3, embedding=9, hidden=25)
+    lstm = LSTM(3, embedding=9, hidden=100)
     for weights in (lstm.weight_in, lstm.weight_hidden, lstm.bias):
-        assert_uniform(weights.detach(), -0.2, 0.2)
+        assert_uniform(weights.detach(), -0.1, 0.1)
+    assert_uniform(lstm.bias[100:200].detach(), -0.1, 0.1)  # the forget gates' too
+    assert list(lstm.state_dict()) == ["embedding", "weight_in", "weight_hidden", "bias"]
 
 
 def aligner(**settings: object) -> Aligner:
@@ -163,6 +165,13 @@ def test_nothing_is_read_at_padding_however_large_the_weights(symbols, large):
     padded, kept = lstm(torch.tensor([[0, 0, 1, 2, 3, 0, 0]]))
     assert torch.equal(padded[:, 2:5], states)
     assert torch.equal(kept, cells)
+
+
+def test_states_are_zero_at_padding_and_cells_wait():
+    lstm = LSTM(5, embedding=3, hidden=4)
+    states, cells = lstm(torch.tensor([[1, 2, 0, 0]]))
+    assert torch.equal(states[:, 2:], torch.zeros(1, 2, 4))
+    assert (cells != 0).all()
 
 
 def test_a_state_without_its_cells_is_none():
