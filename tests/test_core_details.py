@@ -16,10 +16,10 @@ from equitrans.groups import Group, cycles, identity, orbits
 from equitrans.lstm import FEW, LSTM
 from equitrans.marginals import AnnealedMax
 from equitrans.models.aligner import Aligner
-from equitrans.models.translator import cyclic_sum
+from equitrans.models.translator import Translator, cyclic_sum
 from equitrans.vocabulary import BOS, EOS, PAD
 from plain import _torch_lstm
-from worlds import SYMMETRIES, assert_close, at, random_pairs, small, symmetry
+from worlds import SYMMETRIES, VERBS, assert_close, at, random_pairs, small, symmetry
 
 # --- groups
 
@@ -105,6 +105,25 @@ def test_an_lstm_begins_within_one_over_the_root_of_its_size():
         assert_uniform(weights.detach(), -0.1, 0.1)
     assert_uniform(lstm.bias[100:200].detach(), -0.1, 0.1)  # the forget gates' too
     assert list(lstm.state_dict()) == ["embedding", "weight_in", "weight_hidden", "bias"]
+
+
+@pytest.mark.parametrize(("kind", "orbits"), [("cyclic", 4), ("symmetric", 2)])
+def test_a_translator_begins_between_minus_and_plus_a_half_and_saves_its_weights_only(kind, orbits):
+    world = symmetry(VERBS, kind=kind)
+    translator = Translator(world, k=100, d=60)
+    # words of no class, BOS and EOS have a row each; PAD has none
+    others = len(world.source) - 1 - 4, len(world.target) - 1 - 4
+    shapes = {
+        "omega": (others[0], 100),
+        "rho": (others[1], 60),
+        "factors.0.omega": (orbits, 100),
+        "factors.0.psi": (orbits, 100, 60),
+        "factors.0.rho": (orbits, 60),
+    }
+    saved = translator.state_dict()
+    assert {name: tuple(weights.shape) for name, weights in saved.items()} == shapes
+    for weights in saved.values():
+        assert_uniform(weights, -0.5, 0.5)
 
 
 def aligner(**settings: object) -> Aligner:
