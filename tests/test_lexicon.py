@@ -92,6 +92,14 @@ def test_several_translations_are_all_named():
     assert lexicon_of(pairs).missing == {"run": "has several translations: RUN, RUNS"}
 
 
+def test_several_words_are_named_in_the_order_of_their_first_appearance():
+    words = ["R4", "R1", "R3", "R5", "R2", "R0"]
+    pairs = [("run a", " ".join(words)), ("run b", " ".join(reversed(words))), ("run c", "X")]
+    missing = find_lexicon(as_pairs(pairs)).missing
+    assert missing["run"] == "has several translations: R4, R1, R3, R5, R2, R0"
+    assert missing["a"] == "R4, R1, R3, R5, R2, R0 comes with it, but with other words too"
+
+
 def test_a_target_word_seen_once_is_no_translation():
     assert find_lexicon(as_pairs([("run", "RUN"), ("run run", "RUNS")])).missing == {"run": NOTHING}
 

@@ -121,12 +121,13 @@ def _exact(sources: Places, targets: Places) -> tuple[dict[str, str], dict[str, 
 def _together(
     pairs: Sequence[Pair], sources: Places, targets: Places
 ) -> defaultdict[str, Counter[str]]:
-    """In how many pairs two words stand together."""
+    """In how many pairs two words stand together, in order of first appearance."""
     together: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for pair in pairs:
-        translations = {word for word in pair.target if word in targets}
-        for word in {word for word in pair.source if word in sources}:
-            together[word].update(translations)
+        translations = [word for word in dict.fromkeys(pair.target) if word in targets]
+        for word in dict.fromkeys(pair.source):
+            if word in sources:
+                together[word].update(translations)
     return together
 
 
