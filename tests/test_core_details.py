@@ -17,7 +17,8 @@ from equitrans.lstm import FEW, LSTM
 from equitrans.marginals import AnnealedMax
 from equitrans.models.aligner import Aligner
 from equitrans.models.translator import Translator, cyclic_sum
-from equitrans.vocabulary import BOS, EOS, PAD
+from equitrans.symmetry import Symmetry
+from equitrans.vocabulary import BOS, EOS, PAD, Vocabulary
 from plain import _torch_lstm
 from worlds import SYMMETRIES, VERBS, assert_close, at, random_pairs, small, symmetry
 
@@ -290,3 +291,13 @@ def test_a_cyclic_sum_is_made_on_the_device_of_what_is_summed():
         found = cyclic_sum(f, psi, sign=1)
     rows = [sum(f[(g - j) % n] @ psi[j] for j in range(n)) for g in range(n)]
     assert_close(found, torch.stack(rows))
+
+
+@pytest.mark.parametrize("words", [8, 300])
+def test_translations_are_made_on_the_device_of_the_words(words):
+    vocabulary = Vocabulary(tuple(f"w{i}" for i in range(words)))
+    translator = Translator(Symmetry(vocabulary, vocabulary), k=3, d=2)
+    asked = torch.tensor([[EOS, EOS + 2], [EOS + 5, EOS + 2]])
+    expected = translator(asked)
+    with torch.device("meta"):
+        assert torch.equal(translator(asked), expected)
