@@ -148,6 +148,13 @@ def test_the_likeliest_yields_are_kept_up_to_a_number():
     assert lengths(*copies(counts[:KEPT], [0.0] * KEPT)) == sorted(counts[:KEPT])
 
 
+def test_what_is_kept_sums_to_one_though_rules_at_the_root_have_more_yields():
+    grammar, weights = copies(range(1, KEPT + 5), [0.0] * (KEPT + 4))
+    found = alignments(grammar, weights, (A,))
+    assert [len(a.text) for a in found] == list(range(1, KEPT + 1))
+    assert [math.exp(a.log_prob) for a in found] == pytest.approx([1 / KEPT] * KEPT)
+
+
 def test_among_equally_likely_yields_the_first_in_order_are_kept():
     counts = range(KEPT + 4, 0, -1)
     assert lengths(*copies(counts, [0.0] * len(counts))) == list(range(1, KEPT + 1))

@@ -104,6 +104,14 @@ def test_a_form_is_packed_once_and_so_are_its_parts():
     assert len(forest.levels) == size[0] + 1
 
 
+def test_a_form_under_a_target_is_packed_once():
+    forest = Forest(RICH, CLASSES)
+    under = forest.add_under(FORMS[-1], ("\0",))
+    size = len(forest.levels), len(forest.edges)
+    assert forest.add_under(FORMS[-1], ("\0",)) == under
+    assert (len(forest.levels), len(forest.edges)) == size
+
+
 def test_a_form_without_a_derivation_is_a_node_without_edges():
     forest = Forest(RICH, CLASSES)
     node = forest.add((OP,))

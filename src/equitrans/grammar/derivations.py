@@ -44,7 +44,7 @@ class Weights:
 
 def most_holes(grammar: Grammar) -> int:
     """The largest number of holes in a rule, at least one."""
-    return max((len(rule.holes) for rule in grammar.rules), default=1) or 1
+    return max([1, *(len(rule.holes) for rule in grammar.rules)])
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ def alignments(grammar: Grammar, weights: Weights, form: Form) -> list[Alignment
             whole[text] = _add(whole[text], score) if text in whole else score
     if not whole:
         return []
-    total = math.log(math.fsum(math.exp(s - max(whole.values())) for s in whole.values()))
-    total += max(whole.values())
-    ranked = sorted(whole.items(), key=lambda item: (-item[1], item[0]))
-    return [Alignment(text, score - total) for text, score in ranked[:KEPT]]
+    ranked = sorted(whole.items(), key=lambda item: (-item[1], item[0]))[:KEPT]
+    best = ranked[0][1]
+    total = best + math.log(math.fsum(math.exp(score - best) for _, score in ranked))
+    return [Alignment(text, score - total) for text, score in ranked]
 
 
 def _chart(grammar: Grammar, weights: Weights, form: Form) -> dict[Span, dict[int, Item]]:

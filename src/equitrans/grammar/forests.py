@@ -82,6 +82,9 @@ class Forest:
 
     def add_under(self, form: Form, target: Target) -> int | None:
         """The derivations of a form that yield a target; None if there are none."""
+        known = self._nodes.get(("top", (form, target)))
+        if known is not None:
+            return known
         parsed = parse(self.grammar, form, target)
         if parsed.root is None:
             return None
