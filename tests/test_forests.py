@@ -106,9 +106,10 @@ def test_a_form_is_packed_once_and_so_are_its_parts():
 
 def test_a_form_under_a_target_is_packed_once():
     forest = Forest(RICH, CLASSES)
-    under = forest.add_under(FORMS[-1], ("\0",))
+    under = forest.add_under((A, OP, B, OP, B), ("\0",))
+    assert under is not None
     size = len(forest.levels), len(forest.edges)
-    assert forest.add_under(FORMS[-1], ("\0",)) == under
+    assert forest.add_under((A, OP, B, OP, B), ("\0",)) == under
     assert (len(forest.levels), len(forest.edges)) == size
 
 
