@@ -157,9 +157,10 @@ def test_the_noise_belongs_to_the_grammar_and_is_not_kept_with_the_weights():
     assert float(model.noise) == 0.2
 
 
+@pytest.mark.parametrize("translator", ["stack", "table"])
 @pytest.mark.parametrize("kind", ["cyclic", "symmetric"])
-def test_the_translator_is_taught_the_words_of_all_classes(kind):
-    model = model_of(world=symmetry(VERBS, TURNS, kind=kind))
+def test_the_translator_is_taught_the_words_of_all_classes(kind, translator):
+    model = model_of(world=symmetry(VERBS, TURNS, kind=kind), translator=translator)
     model.fit_translator()
     for each in (VERBS, TURNS):
         table = model.spoken(torch.tensor(SOURCE.encode(each.source))).detach()
