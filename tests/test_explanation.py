@@ -1,6 +1,7 @@
 """The search for new rules that make a pair derivable: what it finds, and where it stops."""
 
 from itertools import combinations, product
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -125,10 +126,10 @@ def test_no_single_rule_of_fewer_bits_would_do(number):
                 assert parse(grammar.plus([rule]), form, target).root is None
 
 
-def test_what_is_derived_already_takes_no_rule():
+def test_what_is_derived_already_takes_no_rule_and_no_search():
     nothing = [Explanation(0, frozenset())]
-    assert found([WORD_A, DOUBLE], (A, TWICE), ("\0", "\0")) == nothing
-    assert found([WORD_A, SWAP], (A, OP, A), ("\0\2", "\0")) == nothing
+    assert found([WORD_A, DOUBLE], (A, TWICE), ("\0", "\0"), effort=0) == nothing
+    assert found([WORD_A, SWAP], (A, OP, A), ("\0\2", "\0"), effort=0) == nothing
     assert found([WORD_A, DOUBLE], (A, TWICE), ("\0",)) != nothing
 
 
@@ -156,22 +157,26 @@ def test_a_dropped_word_of_a_class_that_is_translated_becomes_a_constituent():
 
 # --- rules that are known
 
+JUST_A = {"bound": CODE.rule(WORD_A) + 1e-6}
+"""Bits for a word of a class, and for nothing else."""
 
-def test_an_old_rule_fits_a_span_of_just_its_length_and_its_words():
+
+def test_an_old_rule_costs_nothing_where_it_just_fits():
+    assert sets([DOUBLE], (A, TWICE), ("\0", "\0"), **JUST_A) == [{WORD_A}]
     ahead = Rule((HOLE, A), (0, 1))
-    assert sets([ahead], (A, A), ("\0", "\1")) == [{WORD_A}]
+    assert sets([ahead], (A, A), ("\0", "\1"), **JUST_A) == [{WORD_A}]
 
 
 def test_an_old_rule_that_does_not_fit_does_not_hide_the_next():
     too_long = Rule((HOLE, OP, HOLE, TWICE), (0,))
     for other in (too_long, TRIPLE):
-        assert sets([other, DOUBLE], (A, TWICE), ("\0", "\0")) == [{WORD_A}]
+        assert sets([other, DOUBLE], (A, TWICE), ("\0", "\0"), **JUST_A) == [{WORD_A}]
 
 
 def test_a_rule_that_fits_in_several_ways_is_tried_in_all():
     # at first the rule would drop a word of which nothing is known
     last, known = Rule((HOLE, OP, HOLE), (2,)), Rule((DUP, OP, B), ())
-    assert sets([last, known], (DUP, OP, B, OP, A), ("\4",)) == [{WORD_A}]
+    assert sets([last, known], (DUP, OP, B, OP, A), ("\4",), **JUST_A) == [{WORD_A}]
 
 
 def test_two_parts_that_are_not_known_are_explained_both():
@@ -259,23 +264,93 @@ def test_without_effort_nothing_is_searched_and_a_little_goes_one_step():
     assert sets([], (A, B), ("\0", "\1"), effort=1)[0] == {Rule((A, B), (0, 1))}
 
 
-@pytest.mark.parametrize("rules", [[], [SWAP, DOUBLE, Rule((HOLE, OP, A), (0, 2))]])
-def test_the_search_ends_when_the_tries_are_used_up(rules, monkeypatch):
-    tries = []
+class Call(NamedTuple):
+    """What was asked about right sides, and in how many tries it was answered."""
 
-    def counted(*given, **settings):
-        every, more = tile(*given, **settings)
-        tries.append(more)
-        return every, more
+    left: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+    longest: int
+    tries: int
 
-    monkeypatch.setattr(explanation, "tile", counted)
-    form = (A, OP, A, TWICE, OP, A)
-    target = ("\5", "\2", "\2", "\0", GO)
-    found(rules, form, target, effort=300)
-    little = sum(tries)
-    tries.clear()
-    found(rules, form, target, effort=3000)
-    assert 300 <= little < 1000 < sum(tries)
+    @property
+    def span(self):
+        return self.spans[0][0], self.spans[-1][1]
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """A list of what the search asks about right sides."""
+    every = []
+
+    def ask(left, spans, target, yields, **settings):
+        tilings, tries = tile(left, spans, target, yields, **settings)
+        every.append(Call(left, spans, settings["longest"], tries))
+        return tilings, tries
+
+    monkeypatch.setattr(explanation, "tile", ask)
+    return every
+
+
+def test_the_search_ends_when_the_tries_are_used_up(calls):
+    pair = (A, OP, A, TWICE, OP, A), ("\5", "\2", "\2", "\0", GO)
+    for effort in (300, 3000):
+        calls.clear()
+        found([], *pair, effort=effort)
+        assert effort <= sum(call.tries for call in calls) < 2 * effort
+
+
+def test_tries_with_old_rules_count_as_well(calls):
+    pair = (A, OP, A, OP, A), ("\4", "\2", "\0", "\0")
+    found([SWAP], *pair, effort=1)
+    first = list(calls)
+    assert [call.spans[1] for call in first] == [(1, 2), (3, 4)]
+    for effort, more in ((0, False), (1, True)):
+        calls.clear()
+        found([SWAP], *pair, effort=sum(call.tries for call in first) + effort)
+        assert calls[:2] == first
+        assert (len(calls) > 2) == more
+
+
+def test_an_old_rule_is_tried_in_a_hundred_ways_at_most(calls):
+    three = Rule((HOLE, HOLE, HOLE), (0, 1, 2))
+    for words, ways in ((14, 78), (16, 100)):
+        calls.clear()
+        found([three], (OP,) * words, (GO, GO, GO), effort=1)
+        assert len(calls) == ways
+
+
+def test_no_left_side_is_tried_whose_least_bits_are_above_the_bound(calls):
+    pair = (A, OP, B, TWICE), ("\2", "\0", "\0", "\2")
+    for size in (1, 2, 3):
+        found([], *pair, bound=CODE.least(size + 1) - 1e-6)
+        assert max((len(call.left) for call in calls), default=1) == size
+
+
+def test_every_open_part_takes_the_least_bits_of_two_symbols_at_least(calls):
+    # two parts are open below the first rule: one of three words, which the second fits, and
+    # one of two
+    pair = (A, TWICE, TWICE, OP, B, THRICE), ("\4",) * 3 + ("\0",) * 4
+    for bound, sizes in {
+        2 * CODE.least(2) - 1e-6: set(),
+        2 * CODE.least(2) + 1e-6: {2},
+        CODE.least(2) + CODE.least(3) + 1e-6: {2, 3},
+    }.items():
+        calls.clear()
+        found([SWAP, DOUBLE], *pair, bound=bound)
+        assert {len(call.left) for call in calls if call.span == (0, 3)} == sizes
+
+
+def test_no_right_side_is_longer_than_the_bits_that_are_left_allow(calls):
+    # a word of a class is paid for before the other part of the old rule is looked at
+    bound = 40.0
+    found([SWAP], (A, OP, B, TWICE), ("\2",) * 20 + ("\0",), bound=bound)
+    for span, paid in {(0, 4): 0.0, (2, 4): CODE.rule(WORD_A)}.items():
+        here = [call for call in calls if call.span == span]
+        assert any(call.longest > 3 for call in here)
+        for call in here:
+            size = len(call.left)
+            left = CODE.left(Rule(call.left, ()))
+            assert paid + left + call.longest * CODE.least_place(size) <= bound
 
 
 def test_no_more_left_sides_of_a_size_are_laid_than_allowed(monkeypatch):
