@@ -71,7 +71,7 @@ def explain(
                     open_.append(goal)
                 else:
                     new |= {alone}
-        bits = sum(map(search.price, new))
+        bits = sum(map(search.price, new), 0.0)
         state = (tuple(open_), new)
         if bits + len(open_) > bound or state in seen or (cautious and len(new) > 1):
             return
@@ -225,8 +225,6 @@ class _Search:
             if k == 0:
                 if p == j:
                     yield (), ()
-                return
-            if j - p < k:
                 return
             for q in range(p + 1, j - k + 2) if open_ else derivable[p]:
                 if q > j - k + 1 or (p, q) == (i, j):
