@@ -126,6 +126,7 @@ def test_no_single_rule_of_fewer_bits_would_do(number):
 def test_what_is_derived_already_takes_no_rule_and_no_search():
     nothing = [Explanation(0.0, frozenset())]
     assert found([WORD_A, DOUBLE], (A, TWICE), ("\0", "\0"), effort=0) == nothing
+    assert isinstance(found([WORD_A], (A,), ("\0",))[0].bits, float)
     assert found([WORD_A, SWAP], (A, OP, A), ("\0\2", "\0"), effort=0) == nothing
     assert found([WORD_A, DOUBLE], (A, TWICE), ("\0",)) != nothing
 
