@@ -23,6 +23,12 @@ def _float64() -> Iterator[None]:
 
 
 @pytest.fixture
+def float32(_float64: None) -> None:
+    """As users have it, for modules about what users do."""
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Run a command line in this process: its status, its output, its errors."""
     from equitrans.cli.main import main  # not before the checks of types are in place

@@ -37,9 +37,7 @@ FREE = sorted(MODELS.keys() - {"transducer"})
 """Models that are not equivariant as they are by default."""
 
 
-@pytest.fixture(autouse=True)
-def _float32():
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float32")
 
 
 @pytest.fixture(scope="module")

@@ -39,9 +39,7 @@ PAIRS = [
 VERBS = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
 
 
-@pytest.fixture(autouse=True)
-def _float32():
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float32")
 
 
 def untrained(kind="transducer", *, characters=False, **settings):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
@@ -27,9 +26,7 @@ RULES = TransducerConfig(aligner="recursive")  # learned at once
 NEVER = TrainingConfig(updates=1)
 
 
-@pytest.fixture(autouse=True)
-def _float32():
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float32")
 
 
 def test_cross_validation_finds_what_symmetry_generalises():

@@ -20,9 +20,7 @@ PAIRS = [
 ][:-1]
 
 
-@pytest.fixture(autouse=True)
-def _float32():
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float32")
 
 
 @pytest.fixture(scope="module")

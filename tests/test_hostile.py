@@ -26,9 +26,7 @@ from equitrans.trained import WEIGHTS, Trained
 SMALL = TransducerConfig(k=4, d=3, embedding=5, hidden=6)
 
 
-@pytest.fixture(autouse=True)
-def _float32():
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float32")
 
 
 @contextmanager

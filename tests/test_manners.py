@@ -35,9 +35,7 @@ def model(tmp_path_factory):
     return path
 
 
-@pytest.fixture(autouse=True)
-def _float32():
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float32")
 
 
 # --- people in a hurry

@@ -10,15 +10,24 @@ import torch
 from equitrans.batches import Rows
 from equitrans.cli.main import main
 from equitrans.fitting import fit
-from equitrans.grammar.learned import Learned
-from equitrans.grammar.rules import HOLE, Grammar, Rule
+from equitrans.grammar.rules import HOLE, Rule
 from equitrans.models.derivation_weights import fit_weights
 from equitrans.models.transducer import TransducerConfig
 from equitrans.pairs import Pair, format_tsv
 from equitrans.symmetry import LexicalClass, Symmetry, format_classes
 from equitrans.trained import Trained
 from tongues import TONGUES
-from worlds import TURNS, VERBS, assert_close, elements, moved, shared, symmetry, unshared
+from worlds import (
+    TURNS,
+    VERBS,
+    assert_close,
+    elements,
+    moved,
+    shared,
+    small_recursive,
+    symmetry,
+    unshared,
+)
 
 RECURSIVE = TransducerConfig(aligner="recursive", k=5, d=4)
 
@@ -47,17 +56,9 @@ def rules(symmetry, *texts):
 SIMPLE = ("walk = 0", "_ twice = 0 0", "_ and _ = 0 2", "_ after _ = 2 0", "_ left = 1 0")
 
 
-def model_of(symmetry, *texts, seed=0, noise=0.05, **settings):
-    """A transducer with given rules, random weights and a random translator."""
-    torch.manual_seed(seed)
-    grammar = Grammar(rules(symmetry, *texts))
-    learned = Learned(grammar, (1,) * len(grammar), 1, noise=noise)
-    config = TransducerConfig(aligner="recursive", k=5, d=4, **settings)
-    model = config.build_recursive(symmetry, learned)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter))
-    return model.eval()
+def model_of(symmetry, *texts, noise=0.05, **settings):
+    """A transducer with rules given as texts, random weights and a random translator."""
+    return small_recursive(symmetry, rules(symmetry, *texts), noise=noise, **settings)
 
 
 BOTH = symmetry(VERBS, TURNS)

@@ -6,13 +6,21 @@ import pytest
 import torch
 
 from equitrans.decoding import Hypothesis
-from equitrans.grammar.learned import Learned
-from equitrans.grammar.rules import HOLE, Grammar, Rule, constant
+from equitrans.grammar.rules import HOLE, Rule, constant
 from equitrans.marginals import Moment
-from equitrans.models.transducer import TransducerConfig
 from equitrans.pairs import Pair
 from equitrans.symmetry import LexicalClass
-from worlds import SOURCE, TARGET, TURNS, VERBS, assert_close, shared, symmetry, unshared
+from worlds import (
+    SOURCE,
+    TARGET,
+    TURNS,
+    VERBS,
+    assert_close,
+    shared,
+    small_recursive,
+    symmetry,
+    unshared,
+)
 
 WORLD = symmetry(VERBS, TURNS)
 GO, STOP = TARGET.encode(("go", "stop"))
@@ -37,16 +45,9 @@ RULES = [
 ]
 
 
-def model_of(noise=0.05, world=WORLD, rules=RULES, seed=0, **settings):
-    """A transducer with random weights and a random translator."""
-    torch.manual_seed(seed)
-    learned = Learned(Grammar(rules), (1,) * len(rules), 1, noise=noise)
-    config = TransducerConfig(aligner="recursive", k=5, d=4, **settings)
-    model = config.build_recursive(world, learned)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter))
-    return model.eval()
+def model_of(noise=0.05, world=WORLD, rules=RULES, **settings):
+    """A transducer with these rules, random weights and a random translator."""
+    return small_recursive(world, rules, noise=noise, **settings)
 
 
 def pair(source, target):

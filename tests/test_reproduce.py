@@ -11,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-import torch
 
 from equitrans.executors import run_here
 from equitrans.experiments import load
@@ -19,10 +18,7 @@ from equitrans.records import Records, perform
 from test_tables import cells, fails, record_of
 from tiny import DIVERGING, SETTINGS, figures_of, tiny_job, tiny_record, tiny_split
 
-
-@pytest.fixture(autouse=True)
-def _float32():
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float32")
 
 
 def files(folder: Path) -> dict[Path, int]:

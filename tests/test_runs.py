@@ -30,9 +30,7 @@ from equitrans.training import TrainingConfig
 SMALL = TransducerConfig(k=4, d=3, embedding=5, hidden=6, dropout=0.2)
 
 
-@pytest.fixture(autouse=True)
-def _float32():
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float32")
 
 
 @pytest.fixture

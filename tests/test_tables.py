@@ -6,7 +6,6 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-import torch
 
 from equitrans.data import load_data
 from equitrans.experiments import Experiment, Row, SearchPlan, load
@@ -22,9 +21,7 @@ PAPER = Row("Liu", ("add_jump", "length"), 2, published={"length": 100.0, "add_j
 TABLE = Experiment("t", "A table", ("add_jump", "length"), (ROW, OTHER, PAPER))
 
 
-@pytest.fixture(autouse=True)
-def _float32():
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float32")
 
 
 def fails(run, *arguments):

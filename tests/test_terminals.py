@@ -7,7 +7,6 @@ import pty
 import sys
 
 import pytest
-import torch
 
 from equitrans.cli import console, predict, progress, work
 from equitrans.cli.console import Console
@@ -27,9 +26,7 @@ EPOCHS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _float32():
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float32")
 
 
 def terminal() -> tuple[Console, io.StringIO]:

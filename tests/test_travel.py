@@ -32,9 +32,7 @@ PAIRS = [
 RULES = TransducerConfig(aligner="recursive")
 
 
-@pytest.fixture(autouse=True)
-def _float32():
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float32")
 
 
 @pytest.fixture(scope="module")

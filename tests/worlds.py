@@ -7,8 +7,11 @@ import torch
 from torch import Tensor
 
 from equitrans.batches import Batch, Rows
+from equitrans.grammar.learned import Learned
+from equitrans.grammar.rules import Grammar, Rule
 from equitrans.groups import Permutation
 from equitrans.marginals import Moment
+from equitrans.models.recursive import RecursiveTransducer
 from equitrans.models.transducer import Transducer, TransducerConfig
 from equitrans.pairs import Pair
 from equitrans.symmetry import LexicalClass, Symmetry
@@ -68,6 +71,21 @@ def small(symmetry: Symmetry, seed: int = 0, **settings: object) -> Transducer:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2)
+    return model.eval()
+
+
+def small_recursive(
+    symmetry: Symmetry, rules: Iterable[Rule], *, seed: int = 0, noise: float, **settings: object
+) -> RecursiveTransducer:
+    """A transducer with given rules, random weights and a random translator."""
+    torch.manual_seed(seed)
+    grammar = Grammar(rules)
+    learned = Learned(grammar, (1,) * len(grammar), 1, noise=noise)
+    config = TransducerConfig(aligner="recursive", k=5, d=4, **settings)  # type: ignore[arg-type]
+    model = config.build_recursive(symmetry, learned)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter))
     return model.eval()
 
 

@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import ENOENT
 from pathlib import Path
 
 
@@ -16,15 +15,16 @@ def write_atomically(path: Path | str, content: bytes | str) -> None:
     A link is followed, and what is no plain file, such as a device, is written to as it is.
     """
     path = Path(path).resolve()
+    content = content.encode() if isinstance(content, str) else content
     if path.exists() and not path.is_file():
         with path.open("wb") as device:
-            device.write(content.encode() if isinstance(content, str) else content)
+            device.write(content)
         return
     if not path.parent.is_dir():
-        raise FileNotFoundError(ENOENT, "there is no such folder", str(path.parent))
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with _naming(path):
-        _write(path, temporary, content.encode() if isinstance(content, str) else content)
+        _write(path, temporary, content)
         flush(path.parent)
 
 
