@@ -160,8 +160,9 @@ class Run:
         if self._checkpoint.exists and not is_recursive(self.config.model):
             with self._lock():
                 best, weights = self._checkpoint.best(self.trained.model), self.path / WEIGHTS
-                if best and (not weights.is_file() or weights.read_bytes() != pack(best)):
-                    write_atomically(weights, pack(best))
+                content = pack(best)
+                if best and (not weights.is_file() or weights.read_bytes() != content):
+                    write_atomically(weights, content)
 
     def train(self, data: Data, *, device: str | torch.device = "cpu") -> Iterator[Epoch]:
         """Train from where the run stands to its end; every epoch is logged before it is given
