@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test browser check lint types bench reliability results pages docs fuzz coverage mutation lock audit release-check clean
+.PHONY: demo test test-sse test-avx2 browser check lint types bench reliability results pages docs fuzz coverage mutation lock audit release-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py demo
@@ -12,9 +12,22 @@ test: .venv/installed browser
 
 check: lint types docs test
 
-# the explorer's page is tested in a real browser
+# the numerical tests with the vector instructions of older processors: kernels round differently
+NUMERICAL = $(filter-out tests/test_explorer% tests/test_ray.py tests/test_executors.py tests/test_documents.py \
+	tests/test_hostile.py tests/test_parsers.py tests/test_terminals.py tests/test_lint.py tests/test_supply.py \
+	tests/test_search.py tests/test_reproduce.py tests/test_travel.py, $(wildcard tests/test_*.py))
+
+test-sse: .venv/installed
+	ATEN_CPU_CAPABILITY=default DNNL_MAX_CPU_ISA=SSE41 $(BIN)/python -m pytest -n 2 --dist loadfile $(NUMERICAL)
+
+test-avx2: .venv/installed
+	ATEN_CPU_CAPABILITY=avx2 DNNL_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n 2 --dist loadfile $(NUMERICAL)
+
+# the explorer's page is tested in a real browser, where one is installed or can be
 browser:
-	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -y -q chromium; }
+	@command -v chromium chromium-browser >/dev/null \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -y -q chromium; } \
+	|| echo "Chromium is missing and cannot be installed here; the tests of the explorer's page will be skipped"
 
 lint: .venv/installed
 	$(BIN)/ruff check .

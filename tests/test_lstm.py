@@ -42,10 +42,12 @@ def test_nothing_is_read_at_padding(symbols, dtype):
     states, cells = lstm(read)
     behind, kept = lstm(torch.cat([read, padding], dim=1))
     before, begun = lstm(torch.cat([padding, read], dim=1))
-    assert torch.equal(behind[:, :7], states)
-    assert torch.equal(kept, cells)
-    assert torch.equal(before[:, 3:], states)
-    assert torch.equal(begun, cells)
+    # batches of two widths: the kernels of some processors round them differently
+    tolerance = 1e-6 if dtype == torch.float32 else 1e-13
+    assert_close(behind[:, :7], states, tolerance)
+    assert_close(kept, cells, tolerance)
+    assert_close(before[:, 3:], states, tolerance)
+    assert_close(begun, cells, tolerance)
     # any other symbol is read
     _, changed = lstm(torch.cat([read, padding + 1], dim=1))
     assert not torch.allclose(changed, cells)

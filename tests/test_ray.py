@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,24 +25,36 @@ from test_executors import alive, begun, wait_for
 from tiny import figures_of, perform_tiny, tiny_job, tiny_record
 
 
+@contextmanager
+def empty_ray_folder() -> Iterator[None]:
+    """Let Ray keep everything, its address file included, in a new folder that is then removed."""
+    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # sockets need a short path
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("RAY_TMPDIR", str(folder))
+        yield
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """A cluster of two machines, as it were, of one CPU each, with a token."""
-    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # sockets need a short path
+    """A cluster of two nodes with one CPU each, protected by a token."""
     paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
-    with pytest.MonkeyPatch.context() as environment:
+    with pytest.MonkeyPatch.context() as environment, empty_ray_folder():
         environment.setenv("RAY_AUTH_MODE", "token")
         environment.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
         environment.setenv("PYTHONPATH", paths)
         environment.delenv("OMP_NUM_THREADS", raising=False)
+        from ray._common.utils import get_default_ray_temp_dir
         from ray.cluster_utils import Cluster
 
+        # unlike `ray start`, a Cluster takes this folder for granted
+        Path(get_default_ray_temp_dir()).mkdir()
+
         node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 << 20}
-        cluster = Cluster(initialize_head=True, head_node_args={**node, "temp_dir": str(folder)})
+        cluster = Cluster(initialize_head=True, head_node_args=node)
         cluster.add_node(**node)
         yield cluster.address
         cluster.shutdown()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_ray_gives_what_this_process_gives_and_pulls_jobs_as_it_has_room(address):
@@ -133,9 +146,10 @@ def test_where_no_cluster_is_one_is_told_at_once():
             list(run_on_ray(square, [1], address=address))
 
 
-def test_without_an_address_ray_is_started_for_the_jobs_alone(address):
+def test_without_an_address_ray_is_started_for_the_jobs_alone_where_it_never_ran_before():
     import ray
 
-    done = dict(run_on_ray(square, [1, 2, 3], address=None))
+    with empty_ray_folder():
+        done = dict(run_on_ray(square, [1, 2, 3], address=None))
     assert done == {1: 1, 2: 4, 3: 9}
     assert not ray.is_initialized()
