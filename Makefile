@@ -13,9 +13,9 @@ test: .venv/installed browser
 check: lint types docs test
 
 # the numerical tests with the vector instructions of older processors: kernels round differently
-NUMERICAL = $(filter-out tests/test_explorer% tests/test_ray.py tests/test_executors.py tests/test_documents.py \
-	tests/test_hostile.py tests/test_parsers.py tests/test_terminals.py tests/test_lint.py tests/test_supply.py \
-	tests/test_search.py tests/test_reproduce.py tests/test_travel.py, $(wildcard tests/test_*.py))
+NUMERICAL = $(filter-out tests/test_explorer% tests/experiments/test_ray.py tests/experiments/test_executors.py tests/system/test_documents.py \
+	tests/system/test_hostile.py tests/system/test_parsers.py tests/cli/test_terminals.py tests/system/test_lint.py tests/system/test_supply.py \
+	tests/experiments/test_search.py tests/experiments/test_reproduce.py tests/training/test_travel.py, $(wildcard tests/test_*.py))
 
 test-sse: .venv/installed
 	ATEN_CPU_CAPABILITY=default DNNL_MAX_CPU_ISA=SSE41 $(BIN)/python -m pytest -n 2 --dist loadfile $(NUMERICAL)
@@ -50,7 +50,7 @@ results: .venv/installed
 	$(BIN)/python docs/update.py
 
 pages: .venv/installed
-	$(BIN)/python tests/pages.py --full
+	$(BIN)/python tests/fixtures/pages.py --full
 
 docs: .venv/installed
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

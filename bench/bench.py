@@ -24,22 +24,25 @@ from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path[:0] = [
+    str(Path(__file__).parent.parent / "tests" / folder) for folder in ("fixtures", "oracles")
+]
 
 from rich.console import Console
 from rich.table import Table
 
 from equitrans import __version__
-from equitrans.batches import Rows, by_form, by_pair, pad_source
-from equitrans.config import RunConfig, recipe, run_config
-from equitrans.evaluation import predict
-from equitrans.marginals import Moment
-from equitrans.models.base import Autoregressive
-from equitrans.models.transducer import Transducer, TransducerConfig
-from equitrans.scan import CLASSES, load_split
-from equitrans.symmetry import Symmetry
-from equitrans.training import TrainingConfig, TrainState, train, update
-from equitrans.vocabulary import EOS
+from equitrans.analysis.evaluation import predict
+from equitrans.data.batches import Rows, by_form, by_pair, pad_source
+from equitrans.data.scan import CLASSES, load_split
+from equitrans.models import build
+from equitrans.models.configs import TransducerConfig
+from equitrans.paper.base import Autoregressive, Moment
+from equitrans.paper.symmetry import Symmetry
+from equitrans.paper.transducer import Transducer
+from equitrans.paper.vocabulary import EOS
+from equitrans.training.config import RunConfig, TrainingConfig, recipe
+from equitrans.training.loop import TrainState, train, update
 from plain import PlainTransducer
 
 PAPER = TransducerConfig(k=122, d=7, embedding=223, hidden=67, warm_start=0.0, dropout=0.0)
@@ -138,7 +141,7 @@ def training(classes: str, seconds: float) -> dict[str, object]:
 
     def ours() -> Iterator[float]:
         torch.manual_seed(0)
-        state = TrainState.new(PAPER.build(symmetry), config, seed=0)
+        state = TrainState.new(build(PAPER, symmetry), config, seed=0)
         generator = torch.Generator().manual_seed(0)
         for _ in itertools.count():
             # an epoch is the unit, so that every form is counted with all its pairs
@@ -148,7 +151,7 @@ def training(classes: str, seconds: float) -> dict[str, object]:
 
     def plain() -> Iterator[float]:
         torch.manual_seed(0)
-        model = PlainTransducer(PAPER.build(symmetry))
+        model = PlainTransducer(build(PAPER, symmetry))
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
         encoded = [(symmetry.source.encode(x), symmetry.target.encode(y)) for x, y in pairs]
         for _ in itertools.count():
@@ -203,7 +206,7 @@ def _learned() -> Transducer:
     symmetry = Symmetry.of(CLASSES["both"], pairs)
     rows = Rows.of(pairs, symmetry)
     config = TrainingConfig(batch=16, epochs=40)
-    state = TrainState.new(replace(PAPER, dropout=0.3).build(symmetry), config, seed=0)
+    state = TrainState.new(build(replace(PAPER, dropout=0.3), symmetry), config, seed=0)
     for _ in train(state, rows, None, config):
         pass
     return state.model.eval()
@@ -211,7 +214,10 @@ def _learned() -> Transducer:
 
 def models(seconds: float) -> list[dict[str, object]]:
     """Every model as its recipe has it."""
-    configs = [run_config({"split": "add_jump"} | recipe(name, "add_jump")) for name in RECIPES]
+    configs = [
+        RunConfig.from_settings({"split": "add_jump"} | recipe(name, "add_jump"))
+        for name in RECIPES
+    ]
     states = [_new(config) for config in configs]
     trained = rates([_trained(*both) for both in zip(states, configs, strict=True)], seconds)
     decoded = rates([_decoded(state.model) for state in states], seconds)
@@ -233,7 +239,7 @@ def _new(config: RunConfig) -> TrainState:
     torch.manual_seed(0)
     classes = CLASSES[config.data.classes or "both"]
     symmetry = Symmetry.of(classes, load_split("add_jump").train, config.model.group)
-    return TrainState.new(config.model.build(symmetry), config.training, seed=0)
+    return TrainState.new(build(config.model, symmetry), config.training, seed=0)
 
 
 def _trained(state: TrainState, config: RunConfig) -> Iterator[float]:

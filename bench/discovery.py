@@ -10,9 +10,9 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from equitrans.discovery import Discovery, discover
-from equitrans.pairs import Pair
-from equitrans.scan import DIRECTIONS, RULES, VERBS, everything, load_split
+from equitrans.data.discovery import Discovery, discover
+from equitrans.data.pairs import Pair
+from equitrans.data.scan import DIRECTIONS, RULES, VERBS, everything, load_split
 
 BOTH = {frozenset(zip(c.source, c.target, strict=True)) for c in (VERBS, DIRECTIONS)}
 

@@ -138,7 +138,7 @@ def train(folder: Path) -> Path:
 
 def measure(run: Path) -> list[dict[str, Any]]:
     """Ask a server of its own, and say what came of it."""
-    from equitrans.scan import everything
+    from equitrans.data.scan import everything
 
     commands = [" ".join(pair.source) for pair in everything()]
     strange = [f"{a} and {b}" for a, b in zip(commands[::40], commands[7::40], strict=False)]

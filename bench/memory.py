@@ -94,14 +94,14 @@ def train(path: str, classes: str, hidden: int) -> dict[str, float]:
     """A run as the command makes it, for a few seconds."""
     import torch
 
-    from equitrans.config import run_config
-    from equitrans.data import load_data
-    from equitrans.runs import Run
+    from equitrans.data.source import load_data
+    from equitrans.training.config import RunConfig
+    from equitrans.training.runs import Run
 
     torch.set_num_threads(1)
     started = time.perf_counter()
     settings = {"file": path, "classes": classes, "model.hidden": hidden, "training.seconds": 5}
-    config = run_config(settings)
+    config = RunConfig.from_settings(settings)
     data = load_data(config.data, seed=0)
     run = Run.create(Path(path).parent / f"run{time.time_ns()}", config, data)
     for epoch in run.train(data):

@@ -2,7 +2,7 @@
 place at a time, and a test has to notice.
 
     python bench/mutation.py run --workers 2     # two hours; goes on where it was
-    python bench/mutation.py run 'equitrans.groups.*'
+    python bench/mutation.py run 'equitrans.paper.groups.*'
     python bench/mutation.py write               # records/reliability/mutation.json
 
 Which modules are changed, and which tests are asked, stands in pyproject.toml. Why a survivor may

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path[:0] = [
+    str(Path(__file__).parent.parent / "tests" / folder) for folder in ("fixtures", "oracles")
+]
 
 from equitrans import Pair, TransducerConfig, fit
 from tongues import Tongue

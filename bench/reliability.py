@@ -23,20 +23,20 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("fixtures", "oracles")]
 
 import explorer
 import torch
 
 import kills
-from equitrans import __version__, limits
+from equitrans import __version__, settings
 from equitrans.cli.main import main
-from equitrans.fitting import fit
-from equitrans.models.transducer import TransducerConfig
-from equitrans.pairs import Pair
-from equitrans.symmetry import LexicalClass
-from equitrans.trained import WEIGHTS
-from equitrans.training import TrainingConfig
+from equitrans.data.pairs import Pair
+from equitrans.models.configs import TransducerConfig
+from equitrans.paper.symmetry import LexicalClass
+from equitrans.training.config import TrainingConfig
+from equitrans.training.fitting import fit
+from equitrans.training.trained import WEIGHTS
 
 RECORDS = ROOT / "records" / "reliability"
 Row = dict[str, Any]
@@ -114,7 +114,7 @@ def long_sentences(folder: Path) -> int:
     draw = torch.Generator().manual_seed(0)
     pairs = []
     for _ in range(16):
-        numbers = torch.randint(0, 20, (limits.SENTENCE,), generator=draw).tolist()
+        numbers = torch.randint(0, 20, (settings.LONGEST_SENTENCE,), generator=draw).tolist()
         source = tuple(words[i] for i in numbers)
         pairs.append(Pair(source, tuple(w.upper() for w in source)))
     verbs = LexicalClass("some", tuple(words[:4]), tuple(w.upper() for w in words[:4]))
@@ -124,10 +124,10 @@ def long_sentences(folder: Path) -> int:
 def many_words(folder: Path) -> int:
     """As many words as a vocabulary may have, a class of as many as a class may have."""
     pairs = []
-    for start in range(0, limits.VOCABULARY, 10):
+    for start in range(0, settings.LARGEST_VOCABULARY, 10):
         source = tuple(f"w{i}" for i in range(start, start + 10))
         pairs.append(Pair(source, tuple(w.upper() for w in source)))
-    words = [f"w{i}" for i in range(limits.CLASS)]
+    words = [f"w{i}" for i in range(settings.LARGEST_CLASS)]
     some = LexicalClass("some", tuple(words), tuple(w.upper() for w in words))
     return _learn(pairs, [some], TransducerConfig(k=8, d=8), TrainingConfig(seconds=60.0))
 
@@ -148,8 +148,12 @@ def reach() -> list[Row]:
     rows = []
     torch.set_num_threads(1)
     for name, work in (
-        (f"sentences of {limits.SENTENCE:,} words", long_sentences),
-        (f"vocabularies of {limits.VOCABULARY:,} words, a class of {limits.CLASS:,}", many_words),
+        (f"sentences of {settings.LONGEST_SENTENCE:,} words", long_sentences),
+        (
+            f"vocabularies of {settings.LARGEST_VOCABULARY:,} words, "
+            f"a class of {settings.LARGEST_CLASS:,}",
+            many_words,
+        ),
     ):
         with tempfile.TemporaryDirectory() as place:
             started = time.monotonic()

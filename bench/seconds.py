@@ -18,13 +18,14 @@ from typing import Any
 
 import torch
 
-from equitrans.batches import Rows
-from equitrans.config import recipe, run_config
-from equitrans.data import load_data
-from equitrans.evaluation import evaluate
-from equitrans.models.base import Model
-from equitrans.symmetry import Symmetry
-from equitrans.training import TrainState, train
+from equitrans.analysis.evaluation import evaluate
+from equitrans.data.batches import Rows
+from equitrans.data.source import load_data
+from equitrans.models import build
+from equitrans.paper.base import Model
+from equitrans.paper.symmetry import Symmetry
+from equitrans.training.config import RunConfig, recipe
+from equitrans.training.loop import TrainState, train
 
 
 def main() -> None:
@@ -56,13 +57,13 @@ def main() -> None:
 
 def measure(settings: dict[str, Any], *, seed: int, device: str) -> dict[str, Any]:
     """One training."""
-    config = run_config(settings | {"seed": seed})
+    config = RunConfig.from_settings(settings | {"seed": seed})
     data = load_data(config.data, seed=seed)
     pairs = data.train + data.valid
     symmetry = Symmetry.of(data.classes, pairs, config.model.group)
     torch.manual_seed(seed)
     started = time.perf_counter()
-    model: Model = config.model.build(symmetry).to(device)
+    model: Model = build(config.model, symmetry).to(device)
     rows, valid = (Rows.of(part, model.sharing) for part in (data.train, data.valid))
     state = TrainState.new(model, config.training, seed=seed)
     solved = math.nan

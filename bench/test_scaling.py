@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 import torch
 
-from equitrans.batches import Batch
-from equitrans.marginals import Moment
-from equitrans.models.transducer import TransducerConfig
-from equitrans.symmetry import LexicalClass, Symmetry
-from equitrans.training import TrainingConfig, TrainState, update
-from equitrans.vocabulary import BOS, EOS, N_SPECIAL, Vocabulary
+from equitrans.models import build
+from equitrans.models.configs import TransducerConfig
+from equitrans.paper.base import Batch, Moment
+from equitrans.paper.symmetry import LexicalClass, Symmetry
+from equitrans.paper.vocabulary import BOS, EOS, N_SPECIAL, Vocabulary
+from equitrans.training.config import TrainingConfig
+from equitrans.training.loop import TrainState, update
 
 USUAL = {"words": 100, "classes": 1, "size": 4, "source": 8, "target": 8, "batch": 32}
 AXES = {
@@ -63,7 +64,7 @@ def test_an_update(benchmark: Any, axis: str, value: int) -> None:
     world = symmetry(at["words"], at["classes"], at["size"])
     rows = batch(world, source=at["source"], target=at["target"], batch=at["batch"])
     config = TrainingConfig()
-    state = TrainState.new(TransducerConfig().build(world).train(), config, seed=0)
+    state = TrainState.new(build(TransducerConfig(), world).train(), config, seed=0)
     benchmark.group = axis
     benchmark.extra_info |= {"axis": axis, "value": value} | at
     rounds = 5 if at["words"] > 1000 else 30

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from equitrans import Pair, Run, RunConfig, Trained, TrainingConfig
+from equitrans.analysis.plots import draw_alignments, save_figure
 from equitrans.cli.progress import follow
-from equitrans.data import DataConfig, load_data
-from equitrans.plots import draw_alignments, save_figure
+from equitrans.data.source import DataConfig, load_data
 
 COMMANDS = [
     "jump",

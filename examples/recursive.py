@@ -20,10 +20,10 @@ from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "fixtures"))
 
 from equitrans import Pair, Trained, TransducerConfig, fit, load_split
-from equitrans.scan import CLASSES, everything
+from equitrans.data.scan import CLASSES, everything
 from tongues import TONGUES, spoil
 
 RECURSIVE = TransducerConfig(aligner="recursive")

@@ -24,7 +24,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path[:0] = [str(HERE.parent / "tests" / folder) for folder in ("fixtures", "oracles")]
 
 SHARES = {
     "pairs": 24,

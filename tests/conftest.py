@@ -31,7 +31,7 @@ def float32(_float64: None) -> None:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Run a command line in this process: its status, its output, its errors."""
-    from equitrans.cli.main import main  # not before the checks of types are in place
+    from equitrans.cli.main import main
 
     def call(*arguments: object) -> tuple[int, str, str]:
         status = main([str(a) for a in arguments])

@@ -7,8 +7,12 @@ with them.
 Pair(source=('walk',), target=('I_WALK',))
 """
 
+import ast
+import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -16,12 +20,47 @@ try:
 except PackageNotFoundError:  # run from a source tree that is not installed
     __version__ = "0+source"
 
+
+def face(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package: the names that its ``__init__``
+    imports under TYPE_CHECKING are imported on first use, so that commands without torch do not
+    wait for it.
+    """
+    source = Path(str(sys.modules[room].__file__)).read_text(encoding="utf-8")
+    (block,) = (node for node in ast.parse(source).body if isinstance(node, ast.If))
+    home = {
+        alias.name: str(node.module)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+    def getattr_(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {room!r} has no attribute {name!r}")
+        value = getattr(import_module(home[name]), name)
+        setattr(sys.modules[room], name, value)
+        return value
+
+    names = sorted(home)
+    return getattr_, lambda: names, names
+
+
 if TYPE_CHECKING:
-    from equitrans.audit import Audit
-    from equitrans.batches import Batch, Rows
-    from equitrans.config import RunConfig
-    from equitrans.data import DataConfig
-    from equitrans.discovery import Discovery, discover
+    from equitrans.analysis import Alignment, Audit, Orbits, Prediction, Report
+    from equitrans.data import (
+        DIRECTIONS,
+        VERBS,
+        DataConfig,
+        Discovery,
+        Pair,
+        Rows,
+        Split,
+        discover,
+        load_split,
+        read_classes,
+        read_pairs,
+    )
     from equitrans.errors import (
         ConfigError,
         DataError,
@@ -30,114 +69,35 @@ if TYPE_CHECKING:
         SymmetryError,
         VocabularyError,
     )
-    from equitrans.estimator import Estimator
-    from equitrans.evaluation import Alignment, Prediction, Report
-    from equitrans.exporting import export
-    from equitrans.extension import Extension, extend
-    from equitrans.fitting import fit
-    from equitrans.groups import Action, Group, Permutation
-    from equitrans.models.attention import AttentionConfig
-    from equitrans.models.gordon import GordonConfig
-    from equitrans.models.russin import RussinConfig
-    from equitrans.models.transducer import Transducer, TransducerConfig
-    from equitrans.models.wu import WuConfig
-    from equitrans.orbits import Orbits
-    from equitrans.pairs import Pair, Split, read_pairs
-    from equitrans.runs import Run
-    from equitrans.scan import DIRECTIONS, VERBS, load_split
-    from equitrans.symmetry import LexicalClass, Symmetry, read_classes
-    from equitrans.trained import Trained
-    from equitrans.training import Epoch, TrainingConfig
-    from equitrans.vocabulary import Vocabulary
+    from equitrans.models import (
+        AttentionConfig,
+        GordonConfig,
+        RussinConfig,
+        TransducerConfig,
+        WuConfig,
+    )
+    from equitrans.paper import (
+        Action,
+        Batch,
+        Group,
+        LexicalClass,
+        Permutation,
+        Symmetry,
+        Transducer,
+        Vocabulary,
+    )
+    from equitrans.training import (
+        Epoch,
+        Estimator,
+        Extension,
+        Run,
+        RunConfig,
+        Trained,
+        TrainingConfig,
+        export,
+        extend,
+        fit,
+    )
 
-__all__ = [
-    "Action",
-    "Alignment",
-    "AttentionConfig",
-    "Audit",
-    "Batch",
-    "ConfigError",
-    "DIRECTIONS",
-    "DataConfig",
-    "DataError",
-    "Discovery",
-    "Epoch",
-    "EquitransError",
-    "Estimator",
-    "Extension",
-    "GordonConfig",
-    "Group",
-    "LexicalClass",
-    "Orbits",
-    "Pair",
-    "Permutation",
-    "Prediction",
-    "Report",
-    "Rows",
-    "Run",
-    "RunConfig",
-    "RunError",
-    "RussinConfig",
-    "Split",
-    "Symmetry",
-    "SymmetryError",
-    "Trained",
-    "TrainingConfig",
-    "Transducer",
-    "TransducerConfig",
-    "VERBS",
-    "Vocabulary",
-    "VocabularyError",
-    "WuConfig",
-    "__version__",
-    "discover",
-    "export",
-    "extend",
-    "fit",
-    "load_split",
-    "read_classes",
-    "read_pairs",
-]
-
-_ROOMS = {
-    "equitrans.audit": "Audit",
-    "equitrans.batches": "Batch Rows",
-    "equitrans.config": "RunConfig",
-    "equitrans.data": "DataConfig",
-    "equitrans.discovery": "Discovery discover",
-    "equitrans.errors": "ConfigError DataError EquitransError RunError SymmetryError "
-    "VocabularyError",
-    "equitrans.estimator": "Estimator",
-    "equitrans.evaluation": "Alignment Prediction Report",
-    "equitrans.exporting": "export",
-    "equitrans.extension": "Extension extend",
-    "equitrans.fitting": "fit",
-    "equitrans.groups": "Action Group Permutation",
-    "equitrans.models.attention": "AttentionConfig",
-    "equitrans.models.gordon": "GordonConfig",
-    "equitrans.models.russin": "RussinConfig",
-    "equitrans.models.transducer": "Transducer TransducerConfig",
-    "equitrans.models.wu": "WuConfig",
-    "equitrans.orbits": "Orbits",
-    "equitrans.pairs": "Pair Split read_pairs",
-    "equitrans.runs": "Run",
-    "equitrans.scan": "DIRECTIONS VERBS load_split",
-    "equitrans.symmetry": "LexicalClass Symmetry read_classes",
-    "equitrans.trained": "Trained",
-    "equitrans.training": "Epoch TrainingConfig",
-    "equitrans.vocabulary": "Vocabulary",
-}
-_HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    """Rooms are opened when something is asked of them: commands that need no torch do not wait
-    for it.
-    """
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = face(__name__)
+__all__.insert(0, "__version__")

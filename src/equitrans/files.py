@@ -1,18 +1,65 @@
-"""Files written whole or not at all, and still there after the power has failed."""
+"""Files: written atomically, read defensively, locked for one process at a time.
+
+Readers return a value or raise one of our errors with the file and the line, whatever the file
+holds.
+"""
 
 import errno
+import json
 import os
+import re
+import socket
 import sys
+import tomllib
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from equitrans.errors import DataError, EquitransError, RunError, shown
+from equitrans.settings import LARGEST_JSON
+
+FORMAT = 2
+"""Format number of model directories; directories with another number are rejected."""
+
+LOCK = "lock"
+"""Name of the lock file of a run directory."""
+
+INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u2060\ufeff\ud800-\udfff]")
+"""Rejected characters: control characters except white space, zero-width characters that no script
+needs, and lone surrogates. Zero-width joiners are accepted because they spell words."""
+
+TOML_KEYS = 30_000
+"""Largest number of keys, dots and tables in a TOML file; each costs the parser a kilobyte."""
+
+TOML_DOTS = 200
+"""Largest number of dots on one line of TOML; the parser's time grows with their square."""
+
+TOML_TOKEN = 2000
+"""Largest number of characters of a TOML key or number."""
+
+_LONG_TOKEN = re.compile(rf"[\w.+-]{{{TOML_TOKEN + 1}}}")
+_STRINGS_AND_COMMENTS = re.compile(
+    r'"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+"""'
+    r"|'''[^']*+(?:'(?!'')[^']*+)*+'''"
+    r'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
+    r"|'[^'\n]*+'"
+    r"|\#[^\n]*+",
+    re.DOTALL,
+)
+
+
+# --- writing
 
 
 def write_atomically(path: Path | str, content: bytes | str) -> None:
-    """Write under another name, flush, rename into place, and flush the folder: a reader sees the
-    old file or the new one.
+    """Replace a file: write a temporary file, flush it, rename it, flush the folder.
 
-    A link is followed, and what is no plain file, such as a device, is written to as it is.
+    A reader sees the old content or the new one, never a mixture. Symbolic links are followed;
+    devices are written to directly.
     """
     path = Path(path).resolve()
     content = content.encode() if isinstance(content, str) else content
@@ -23,31 +70,24 @@ def write_atomically(path: Path | str, content: bytes | str) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with _naming(path):
-        _write(path, temporary, content)
+    with _errors_name(path):
+        try:
+            temporary.unlink(missing_ok=True)  # left by a killed process with our process number
+            with temporary.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
         flush(path.parent)
 
 
-def _write(path: Path, temporary: Path, content: bytes) -> None:
-    """Write the one, and make it the other."""
-    try:
-        temporary.unlink(missing_ok=True)  # of a process of this number that was killed
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-
-
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Let an error say which file could not be written: the system names none when a disk is full,
-    and the temporary one when a folder may not be written to.
-    """
+def _errors_name(path: Path) -> Iterator[None]:
+    """Put ``path`` into every OSError: a full disk names no file, others the temporary one."""
     try:
         yield
     except OSError as error:
@@ -56,31 +96,195 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Add a line to a log. Whoever is killed here leaves half a line, which no reader takes for a
-    whole one.
-    """
-    with _naming(path), path.open("ab") as log:
+    """Append a line to a log. A process killed here leaves a partial line; readers skip it."""
+    with _errors_name(path), path.open("ab") as log:
         log.write(line.encode() + b"\n")
 
 
 def flush(path: Path) -> None:
-    """Bring what was written to a file, or the names in a folder, to the disk itself."""
+    """Flush a file, or the names in a folder, to the disk."""
     if sys.platform == "win32":
-        return  # where folders cannot be opened, and renaming is flushed by itself
+        return  # Windows cannot open folders and flushes renames by itself
     try:
         opened = os.open(path, os.O_RDONLY)
     except PermissionError:
-        return  # a folder that may be written to but not looked into
+        return  # a folder with write permission but without read permission
     try:
         os.fsync(opened)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # nothing to flush there
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not supported by this file system
             raise
     finally:
         os.close(opened)
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what processes that were killed while writing have left; nobody may be writing."""
+    """Remove temporary files of killed processes; the caller holds the folder's lock."""
     for path in folder.glob(".*.tmp"):
         path.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path | str, *, what: str, timeout: float = 0.0) -> Iterator[None]:
+    """Hold a lock file; raise RunError if another process holds it for ``timeout`` seconds.
+
+    The kernel holds the lock, so a lock file left by a killed process locks nothing.
+    """
+    path = Path(path)
+    lock = FileLock(path, timeout=timeout)
+    try:
+        lock.acquire()
+    except Timeout:
+        holder = path.read_bytes()[:200].decode(errors="replace").strip()
+        raise RunError(
+            f"{what} is in use by {holder or 'another process'}; wait until it ends, or end it"
+        ) from None
+    try:
+        path.write_text(f"process {os.getpid()} on {socket.gethostname()}\n")
+        yield
+    finally:
+        with suppress(FileNotFoundError):
+            path.unlink()
+        lock.release()
+
+
+# --- reading
+
+
+def normalized(text: str) -> str:
+    r"""The text in Unicode's composed form (NFC): equal-looking texts become equal.
+
+    >>> normalized("cafe\u0301") == "café"
+    True
+    """
+    return unicodedata.normalize("NFC", text)
+
+
+def check_visible(text: str) -> None:
+    r"""Raise DataError at the first invisible character: two words would look equal and differ.
+
+    >>> check_visible("a\u200bb")
+    Traceback (most recent call last):
+    equitrans.errors.DataError: invisible character U+200B ZERO WIDTH SPACE at position 2; remove it
+    """
+    if found := INVISIBLE.search(text):
+        code = found[0]
+        name = unicodedata.name(code, "NUL" if code == "\0" else "control character")
+        raise DataError(
+            f"invisible character U+{ord(code):04X} {name} at position {found.start() + 1}; "
+            "remove it"
+        )
+
+
+def read_text(path: Path, error: type[EquitransError] = DataError) -> str:
+    """The content of a UTF-8 file without its byte order mark."""
+    raw = path.read_bytes()
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        line = raw.count(b"\n", 0, wrong.start) + 1
+        raise error(f"{path}:{line}: not UTF-8: {wrong.reason}") from None
+
+
+def read_json(path: Path, error: type[EquitransError] = DataError) -> Any:
+    """The value of a JSON file."""
+    text = read_text(path, error)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as wrong:
+        raise error(f"{path} is damaged: {wrong}") from None
+    except (ValueError, RecursionError) as wrong:
+        raise error(f"{path} is damaged: {_reason(wrong)}") from None
+
+
+def read_toml(path: Path, error: type[EquitransError] = DataError) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    text = read_text(path, error)
+    if (excess := _too_costly(_STRINGS_AND_COMMENTS.sub("", text))) is not None:
+        raise error(f"{path}: {excess}")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as wrong:
+        raise error(f"{path} is not a TOML file: {wrong}") from None
+    except (ValueError, RecursionError) as wrong:
+        raise error(f"{path} is not a TOML file: {_reason(wrong)}") from None
+
+
+def _too_costly(bare: str) -> str | None:
+    """Why tomllib would need too much time or memory for a text without its strings, or None."""
+    keys = bare.count("=") + bare.count(".") + len(re.findall(r"^[ \t]*\[", bare, re.MULTILINE))
+    if keys > TOML_KEYS:
+        return f"{keys} keys and tables; the limit is {TOML_KEYS}"
+    if any(line.count(".") > TOML_DOTS for line in bare.split("\n")):
+        return f"a line with more than {TOML_DOTS} dots outside of strings"
+    if _LONG_TOKEN.search(bare):
+        return f"a key or number of more than {TOML_TOKEN} characters"
+    return None
+
+
+def _reason(wrong: Exception) -> str:
+    if isinstance(wrong, RecursionError):
+        return "its values are nested too deeply"
+    return "a number has too many digits"
+
+
+# --- model directories
+
+
+def refuse_links(directory: Path) -> None:
+    """Raise RunError if a file of the directory links to a place outside it: the author of a model
+    directory must not choose which other files are read or written.
+    """
+    home = os.path.realpath(directory)
+    for path in directory.iterdir() if directory.is_dir() else ():
+        if path.is_symlink() and os.path.dirname(os.path.realpath(path)) != home:
+            raise RunError(f"{path} is a link to {path.readlink()}, outside of the directory")
+
+
+def refuse_used(path: Path | str, *, resumable: bool = False) -> None:
+    """Raise RunError unless ``path`` is absent or empty. Lock and temporary files of a killed
+    process do not count.
+    """
+    path = Path(path)
+    names = {p.name for p in path.iterdir()} if path.is_dir() else set()
+    leftovers = {name for name in names if name.startswith(".") and name.endswith(".tmp")}
+    leftovers |= {LOCK, "vocabulary.json"} if LOCK in names else set()
+    if (path.exists() and not path.is_dir()) or names - leftovers:
+        run = f", or continue it with equitrans train --resume {path}"
+        hint = run if resumable and "epochs.jsonl" in names else ""
+        raise RunError(f"{path} already exists; choose another directory{hint}")
+
+
+def read_part(path: Path, *, expected: int | None = FORMAT) -> dict[str, Any]:
+    """The object in a JSON file of a model directory; ``expected`` None accepts every format."""
+    find_file(path)
+    if (size := path.stat().st_size) > LARGEST_JSON:
+        raise RunError(f"{path} has {size} bytes; the limit is {LARGEST_JSON}")
+    content = read_json(path, RunError)
+    if not isinstance(content, dict):
+        raise RunError(f"{path} is damaged: expected an object")
+    if expected is not None:
+        check_format(path, content, expected)
+    return content
+
+
+def check_format(path: Path, content: dict[str, Any], expected: int) -> None:
+    """Raise RunError unless the content has the format number that this version reads."""
+    found = content.get("format", expected)
+    if not isinstance(found, int):
+        raise RunError(f"{path} is damaged: its format is {shown(found)}")
+    if found != expected:
+        version = shown(content.get("version")).strip("'")
+        advice = "please upgrade" if found > expected else "please train it again"
+        raise RunError(
+            f"{path.parent} was written by equitrans {version} in format "
+            f"{shown(found)}; this version reads format {expected}: {advice}"
+        )
+
+
+def find_file(path: Path) -> None:
+    """Raise RunError unless the file of a model directory exists."""
+    if not path.parent.is_dir():
+        raise RunError(f"{path.parent}: no such run directory")
+    if not path.is_file():
+        raise RunError(f"{path.parent} is not a complete run directory: {path.name} is missing")

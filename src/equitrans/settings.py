@@ -1,29 +1,82 @@
-"""Settings are checked when they are made, whoever makes them: a command, a file or a program."""
+"""Settings and limits. Settings are checked when they are created, whoever creates them: a command,
+a file or a program. Limits are checked before memory is allocated.
+"""
 
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from equitrans.errors import ConfigError, nearest, shown
+from equitrans.errors import ConfigError, DataError, nearest, shown
 
 T = TypeVar("T")
+
 LARGEST = sys.float_info.max
-"""Whole numbers beyond it are none of the real ones, and neither is infinity."""
+"""Largest accepted number; larger integers and infinities are rejected."""
+
+LONGEST_SENTENCE = 1_000
+"""Words of a source or target."""
+
+LONGEST_PREDICTION = 4 * LONGEST_SENTENCE + 10
+"""Words of a predicted target."""
+
+LARGEST_VOCABULARY = 100_000
+"""Words of one side."""
+
+LARGEST_CLASS = 10_000
+"""Words of one class."""
+
+MOST_CLASSES = 1_000
+"""Classes of one model."""
+
+LARGEST_GROUP = 1_000
+"""Elements of the group, for models that store one weight per element."""
+
+LARGEST_TABLE = 30_000_000
+"""Source words times target words, for a translator that is a table."""
+
+LARGEST_SIZE = 1_000_000
+"""Any single size of a model."""
+
+MOST_WEIGHTS = 250_000_000
+"""Weights of a model: 1 GB, and four times that in training."""
+
+LARGEST_JSON = 64_000_000
+"""Bytes of a JSON file of a model; the largest vocabulary needs a fifth of it."""
+
+
+def check_sentence(words: Sequence[str]) -> None:
+    """Raise DataError if a sentence is too long."""
+    if len(words) > LONGEST_SENTENCE:
+        start = " ".join(words[:5])[:60]
+        raise DataError(
+            f"a sentence of {len(words)} words ({start} …); the limit is {LONGEST_SENTENCE}"
+        )
+
+
+def check_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
+    """Raise DataError with the position of the first pair that is too long."""
+    for number, pair in enumerate(pairs, start=1):
+        try:
+            for sentence in pair:
+                check_sentence(sentence)
+        except DataError as error:
+            raise DataError(f"pair {number}: {error}") from None
 
 
 def from_dict(cls: type[T], content: Any, *, section: str | None = None) -> T:
-    """A settings dataclass from what should be a dictionary; an unknown name is answered with the
-    nearest one.
+    """A settings dataclass from a dictionary; an unknown name raises ConfigError with the nearest
+    known one.
     """
     if not isinstance(content, dict):
-        raise ConfigError(f"{shown(content)} are no settings")
+        raise ConfigError(f"{shown(content)} is not a table of settings")
     hints = get_type_hints(cls)
     names = {f.name: hints[f.name] for f in fields(cls)}  # type: ignore[arg-type]
     for name in content:
         if name not in names:
             raise ConfigError(f"{shown(name)} is not a setting{nearest(name, names)}")
-    # 1 and 1.0 are one setting, and have one name wherever they are written down
+    # 1 and 1.0 are the same setting and get the same hash in records
     values = {name: _as_real(value, names[name]) for name, value in content.items()}
     for name, value in values.items():
         if not _fits(value, names[name]):
@@ -33,14 +86,14 @@ def from_dict(cls: type[T], content: Any, *, section: str | None = None) -> T:
 
 
 def _as_real(value: Any, hint: Any) -> Any:
-    """A whole number as a real one where only real ones are expected."""
+    """An integer as a float where only floats are expected."""
     kinds = get_args(hint) or (hint,)
     whole = type(value) is int and float in kinds and int not in kinds
     return float(value) if whole and abs(value) <= LARGEST else value
 
 
 def check_settings(section: str, settings: Any) -> None:
-    """Refuse a value that is not of the kind that its field declares."""
+    """Raise ConfigError if a value does not have the type of its field."""
     hints = get_type_hints(type(settings))
     for field in fields(settings):
         value, hint = getattr(settings, field.name), hints[field.name]
@@ -49,7 +102,7 @@ def check_settings(section: str, settings: Any) -> None:
 
 
 def check_counts(section: str, settings: Any, *names: str) -> None:
-    """Refuse numbers below 1, and those that count nothing real; null stands for no number."""
+    """Raise ConfigError unless each named field is None or an integer from 1 to 2**31 - 1."""
     for name in names:
         value = getattr(settings, name)
         if value is not None and value < 1:
@@ -59,7 +112,7 @@ def check_counts(section: str, settings: Any, *names: str) -> None:
 
 
 def check_shares(section: str, settings: Any, *names: str) -> None:
-    """Refuse what is not a part of one."""
+    """Raise ConfigError unless each named field lies in [0, 1)."""
     for name in names:
         value = getattr(settings, name)
         if not 0 <= value < 1:
@@ -67,9 +120,9 @@ def check_shares(section: str, settings: Any, *names: str) -> None:
 
 
 def check_seed(seed: int) -> None:
-    """Refuse what is no seed."""
+    """Raise ConfigError unless the seed is an integer from 0 to 2**63 - 1."""
     if not _fits(seed, int) or not 0 <= seed < 2**63:
-        raise ConfigError(f"seed is {shown(seed)}; it must be a whole number from 0 to 2**63 - 1")
+        raise ConfigError(f"seed is {shown(seed)}; it must be an integer from 0 to 2**63 - 1")
 
 
 def _fits(value: object, hint: Any) -> bool:

@@ -12,7 +12,7 @@ from equitrans.errors import ConfigError, nearest
 if TYPE_CHECKING:
     import torch
 
-    from equitrans.trained import Trained
+    from equitrans.training import Trained
 
 
 class Parser(argparse.ArgumentParser):
@@ -79,7 +79,7 @@ def note(asked: argparse.Namespace, message: str) -> None:
 
 def load(asked: argparse.Namespace) -> "Trained":
     """The trained model that a command asks for."""
-    from equitrans.trained import Trained
+    from equitrans.training import Trained
 
     if asked.width < 1:
         raise ConfigError(f"--width is {asked.width}; it must be 1 or more")

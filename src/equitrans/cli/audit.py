@@ -4,15 +4,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from equitrans.audit import Audit
+from equitrans.analysis import Audit, unknown_targets
 from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load
 from equitrans.cli.console import Console
 from equitrans.cli.evaluate import add_pairs, find_pairs
-from equitrans.data import load_classes
+from equitrans.data import CLASSES, load_classes
 from equitrans.errors import DataError
-from equitrans.evaluation import unknown_targets
-from equitrans.scan import CLASSES
-from equitrans.trained import Trained
+from equitrans.training import Trained
 
 ABOUT = """\
 Measure how equivariant a trained model is, over all group elements and all pairs given.
@@ -86,7 +84,7 @@ def _print(found: Audit, trained: Trained) -> None:
         f"deviation of log p: {found.max_deviation:.3g} at most, "
         f"{found.mean_deviation:.3g} on average"
     )
-    if found.max_deviation > 0:
+    if found.max_deviation > found.tolerance:
         console.print(
             f"worst: {trained.text(found.worst.pair.source)!r}, against "
             f"{trained.text(found.worst.image.source)!r}"

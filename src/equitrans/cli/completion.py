@@ -7,9 +7,9 @@ from types import ModuleType
 
 from equitrans.cli.arguments import Parser
 from equitrans.cli.main import COMMANDS
-from equitrans.config import recipe_names
+from equitrans.data import RULES
 from equitrans.errors import ConfigError
-from equitrans.scan import RULES
+from equitrans.training import recipe_names
 
 SHELLS = ("bash", "zsh", "fish")
 ABOUT = """\

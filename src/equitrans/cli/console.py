@@ -36,6 +36,6 @@ class Console(RichConsole):
 def load_plots() -> ModuleType:
     """The room with matplotlib, which not every installation has."""
     try:
-        return import_module("equitrans.plots")
+        return import_module("equitrans.analysis.plots")
     except ModuleNotFoundError as missing:
         raise ConfigError(f"pictures need {missing.name}: pip install 'equitrans[plot]'") from None

@@ -11,12 +11,17 @@ from rich.table import Table
 
 from equitrans.cli.arguments import Parser, add_json
 from equitrans.cli.console import Console
-from equitrans.discovery import Discovery, discover
+from equitrans.data import (
+    Discovery,
+    Pair,
+    discover,
+    format_classes,
+    join_words,
+    load_split,
+    read_pairs,
+)
 from equitrans.errors import ConfigError
 from equitrans.files import write_atomically
-from equitrans.pairs import Pair, join_words, read_pairs
-from equitrans.scan import load_split
-from equitrans.symmetry import format_classes
 
 ABOUT = """\
 Find the lexical classes of some pairs: words that can be exchanged, with their translations.

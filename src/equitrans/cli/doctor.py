@@ -14,8 +14,8 @@ from typing import Any
 
 from equitrans import __version__
 from equitrans.cli.arguments import Parser
+from equitrans.data import RULES, everything, official_rows
 from equitrans.errors import DataError
-from equitrans.scan import RULES, everything, official_rows
 
 ABOUT = """\
 Say what is installed, what is missing and how to get it: versions, device, threads, data, terminal.

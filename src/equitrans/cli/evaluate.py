@@ -8,14 +8,13 @@ from typing import Any
 
 from rich.table import Table
 
+from equitrans.analysis import Report, Tally, unknown_targets
 from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load, note
 from equitrans.cli.console import Console
+from equitrans.data import Pair, join_words, load_split, read_pairs
 from equitrans.errors import ConfigError, VocabularyError
-from equitrans.evaluation import Report, Tally, unknown_targets
 from equitrans.files import write_atomically
-from equitrans.pairs import Pair, join_words, read_pairs
-from equitrans.scan import load_split
-from equitrans.trained import Trained
+from equitrans.training import Trained
 
 ABOUT = """\
 Judge a trained model by exact match.

@@ -62,8 +62,7 @@ def run(arguments: Sequence[str]) -> int:
             f"EQUITRANS_TOKEN must have {SHORTEST_TOKEN} letters, figures, - or _ at least"
         )
     serving = _load_serving()
-    from equitrans.explorer.guard import Door
-    from equitrans.explorer.shelf import Shelf
+    from equitrans.explorer import Door, Shelf
 
     shelf = Shelf.load(asked.runs)
     sock: socket.socket = serving.listen(asked.host, asked.port)
@@ -93,7 +92,7 @@ def is_loopback(host: str) -> bool:
 def _load_serving() -> ModuleType:
     """The room with FastAPI and uvicorn, which not every installation has."""
     try:
-        return import_module("equitrans.explorer.serving")
+        return import_module("equitrans.explorer.server")
     except ModuleNotFoundError as missing:
         raise ConfigError(
             f"the explorer needs {missing.name}: pip install 'equitrans[explore]'"

@@ -8,9 +8,8 @@ from pathlib import Path
 from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load, note
 from equitrans.cli.console import Console
 from equitrans.cli.evaluate import add_pairs, find_pairs
-from equitrans.exporting import TestSet, export
-from equitrans.folders import refuse_used
-from equitrans.trained import Trained
+from equitrans.files import refuse_used
+from equitrans.training import TestSet, Trained, export
 
 ABOUT = """\
 Write a trained model as one directory: settings, words, classes, rules, weights, and a card with

@@ -6,12 +6,10 @@ from dataclasses import asdict
 
 from equitrans.cli.arguments import Parser, add_json, add_model
 from equitrans.cli.console import Console
+from equitrans.data import join_words
 from equitrans.errors import ConfigError
-from equitrans.extension import extend
-from equitrans.folders import refuse_used
-from equitrans.pairs import join_words
-from equitrans.texts import check_seen, one_spelling
-from equitrans.trained import Trained
+from equitrans.files import check_visible, normalized, refuse_used
+from equitrans.training import Trained, extend
 
 ABOUT = """\
 Add words to a class of a trained model. They need no training: the group of the class is made
@@ -36,8 +34,8 @@ def run(arguments: Sequence[str]) -> int:
     """Extend, save, and say what changed."""
     asked = options().parse(arguments)
     words: dict[str, str] = {}
-    for given in map(one_spelling, asked.words):
-        check_seen(given)
+    for given in map(normalized, asked.words):
+        check_visible(given)
         word, _, target = given.partition("=")
         if not word or not target or len(given.split()) != 1:
             raise ConfigError(f"{given!r} is not of the form word=TARGET")

@@ -8,10 +8,8 @@ from typing import Any
 from equitrans.cli.arguments import Parser, add_json, add_model, note
 from equitrans.cli.console import Console, load_plots
 from equitrans.errors import ConfigError
-from equitrans.grammar.derivations import Tree
-from equitrans.grammar.learned import Learned, Names, to_json
-from equitrans.models.recursive import RecursiveTransducer
-from equitrans.trained import Trained
+from equitrans.models import Learned, Names, Node, learned_to_json
+from equitrans.training import Trained
 
 ABOUT = """\
 Show what a recursive aligner has learned: rules with the number of pairs that use them, pairs that
@@ -44,41 +42,39 @@ def run(arguments: Sequence[str]) -> int:
     if asked.plot is not None and asked.derive is None:
         parser.error("--plot draws a derivation; say of what with --derive SENTENCE")
     trained = Trained.load(asked.run)
-    if not isinstance(trained.model, RecursiveTransducer):
+    learned = trained.model.learned
+    if learned is None:
         raise ConfigError(
-            f"{asked.run} has no rules; train a transducer with --model.aligner recursive for some"
+            f"{asked.run} has no rules; --model.aligner recursive trains a model with rules"
         )
     if asked.derive is not None:
-        return _derive(asked, trained, trained.model)
-    learned = trained.model.learned
+        return _derive(asked, trained)
     if asked.json:
-        print(json.dumps(to_json(learned, trained.symmetry), ensure_ascii=False))
+        print(json.dumps(learned_to_json(learned, trained.symmetry), ensure_ascii=False))
     else:
         _print(learned, trained)
     return 0
 
 
-def _derive(asked: argparse.Namespace, trained: Trained, model: RecursiveTransducer) -> int:
+def _derive(asked: argparse.Namespace, trained: Trained) -> int:
     source = trained.words(asked.derive)
-    _, alignments, tree = model.derivations(source)
-    if tree is None:
+    derivation = trained.model.derivation(source)
+    if derivation is None:
         note(asked, f"{asked.derive!r}: no derivation")
         return 1
-    names = Names(trained.symmetry)
-    nested = _nested(model, names, tree, source)
+    nested = _nested(derivation.root, source)
     best = trained.predict([source])[0]
     if asked.json:
         content = {
             "source": asked.derive,
             "target": trained.text(best.words),
             "log_prob": best.log_prob,
-            "alignments": len(alignments),
+            "alignments": derivation.alignments,
             "tree": nested,
         }
         print(json.dumps(content, ensure_ascii=False))
     else:
-        for depth, line in names.tree(model.aligner.grammar, tree, source):
-            print("  " * depth + line)
+        print(derivation)
         print(f"→ {trained.text(best.words)}")
     if asked.plot is not None:
         plots = load_plots()
@@ -87,16 +83,13 @@ def _derive(asked: argparse.Namespace, trained: Trained, model: RecursiveTransdu
     return 0
 
 
-def _nested(
-    model: RecursiveTransducer, names: Names, tree: Tree, source: Sequence[str]
-) -> dict[str, Any]:
+def _nested(node: Node, source: Sequence[str]) -> dict[str, Any]:
     """A derivation as nested objects."""
-    start, stop = tree.spans[0][0], tree.spans[-1][1]
     return {
-        "rule": names.rule(model.aligner.grammar.rules[tree.rule]),
-        "words": list(source[start:stop]),
-        "start": start,
-        "children": [_nested(model, names, child, source) for child in tree.children],
+        "rule": node.rule,
+        "words": list(source[node.start : node.stop]),
+        "start": node.start,
+        "children": [_nested(child, source) for child in node.children],
     }
 
 

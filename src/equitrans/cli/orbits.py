@@ -8,11 +8,10 @@ from dataclasses import asdict
 
 from rich.table import Table
 
+from equitrans.analysis import Orbits
 from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load
 from equitrans.cli.console import Console, load_plots
-from equitrans.orbits import Orbits
-from equitrans.runs import Run
-from equitrans.trained import Trained
+from equitrans.training import Run, Trained
 
 ABOUT = """\
 The family of a sentence: all pairs of its form. Under the group it falls into theoretical orbits;

@@ -5,15 +5,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from equitrans import experiments
 from equitrans.cli.arguments import Parser
 from equitrans.cli.console import load_plots
-from equitrans.config import Settings
 from equitrans.errors import ConfigError, EquitransError, RunError
-from equitrans.experiments import Experiment, SearchPlan, figures
-from equitrans.records import Curve, Job, Record, Records, learning_curve, read_record
-from equitrans.runs import Run
-from equitrans.tables import find_records
+from equitrans.experiments import (
+    Curve,
+    Experiment,
+    Job,
+    Record,
+    Records,
+    SearchPlan,
+    figures,
+    find_records,
+    learning_curve,
+    plans as experiments,
+    read_record,
+)
+from equitrans.training import Run, Settings
 
 ABOUT = """\
 Draw learning curves of some runs or records, or the picture of an experiment from the records that

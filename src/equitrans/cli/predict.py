@@ -9,12 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from equitrans.analysis import Alignment, Words
 from equitrans.cli.arguments import Parser, add_decoding, add_model, load, note
 from equitrans.cli.console import load_plots
+from equitrans.data import Pair, decode_lines, numbered_lines
 from equitrans.errors import DataError, VocabularyError
-from equitrans.evaluation import Alignment, Prediction, Words
-from equitrans.pairs import Pair, decode_lines, numbered_lines
-from equitrans.trained import Trained
+from equitrans.paper import Hypothesis
+from equitrans.training import Trained
 
 ABOUT = """\
 Transduce sentences: given as arguments, in a file, or one a line on standard input.
@@ -128,7 +129,7 @@ def _format(
     asked: argparse.Namespace,
     trained: Trained,
     source: Words,
-    predictions: list[Prediction],
+    predictions: list[Hypothesis[str]],
     alignment: Alignment | None,
 ) -> str:
     best = predictions[0]

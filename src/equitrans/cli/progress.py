@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from equitrans.cli.console import Console
-from equitrans.training import Epoch
+from equitrans.training import Step
 
 EVERY = 10.0
 """Seconds between two lines where there is no terminal."""
 
 
-def follow(epochs: Iterable[Epoch], console: Console) -> None:
+def follow(steps: Iterable[Step], console: Console) -> None:
     """Go through the epochs and show how they go."""
-    (_live if console.is_terminal else _plain)(epochs, console)
+    (_live if console.is_terminal else _plain)(steps, console)
 
 
-def _live(epochs: Iterable[Epoch], console: Console) -> None:
+def _live(steps: Iterable[Step], console: Console) -> None:
     columns = (
         BarColumn(),
         TextColumn("{task.description}", markup=False),
@@ -26,31 +26,26 @@ def _live(epochs: Iterable[Epoch], console: Console) -> None:
     )
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("starting", total=None)
-        for epoch in epochs:
-            progress.update(
-                task, description=describe(epoch), total=epoch.of, completed=epoch.number
-            )
+        for step in steps:
+            progress.update(task, description=str(step), completed=_number(step), total=_of(step))
 
 
-def _plain(epochs: Iterable[Epoch], console: Console) -> None:
+def _plain(steps: Iterable[Step], console: Console) -> None:
     last, shown = None, 0.0
-    for epoch in epochs:
-        last = epoch
+    for step in steps:
+        last = step
         if time.monotonic() - shown > EVERY:
-            console.print(describe(epoch))
+            console.print(str(step))
             last, shown = None, time.monotonic()
     if last is not None:
-        console.print(describe(last))
+        console.print(str(last))
 
 
-def describe(epoch: Epoch) -> str:
-    """One epoch in a line.
+def _number(step: Step) -> int:
+    """How many steps are done; rules are learned in one."""
+    return getattr(step, "number", 1)
 
-    >>> describe(Epoch(3, 10, 30, 1.25, 0.5, 0.75, True, 2.0))
-    'epoch 3 of 10: loss 1.2500, validation 0.5000, accuracy 75.0 %, best so far'
-    """
-    of = "" if epoch.of is None else f" of {epoch.of}"
-    text = f"epoch {epoch.number}{of}: loss {epoch.train_loss:.4f}"
-    if epoch.valid_loss is not None and epoch.valid_accuracy is not None:
-        text += f", validation {epoch.valid_loss:.4f}, accuracy {100 * epoch.valid_accuracy:.1f} %"
-    return text + (", best so far" if epoch.is_best else "")
+
+def _of(step: Step) -> int | None:
+    """How many steps there are, if that is known."""
+    return getattr(step, "of", 1)

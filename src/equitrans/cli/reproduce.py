@@ -4,13 +4,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from equitrans import experiments
 from equitrans.cli.arguments import Parser, add_json
 from equitrans.cli.search import look
 from equitrans.cli.tables import table_content
 from equitrans.cli.work import Work, add_work
-from equitrans.records import Records
-from equitrans.tables import make_seeds, make_table
+from equitrans.experiments import Records, make_seeds, make_table, plans as experiments
 
 ABOUT = """\
 Run an experiment of the paper and print our figures beside the published ones. Every training

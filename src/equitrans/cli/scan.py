@@ -10,11 +10,17 @@ from rich.table import Table
 
 from equitrans.cli.arguments import Parser
 from equitrans.cli.console import Console
-from equitrans.download import OFFICIAL, download
+from equitrans.data import (
+    CLASSES,
+    OFFICIAL,
+    RULES,
+    download,
+    format_classes,
+    format_scan,
+    format_tsv,
+    load_split,
+)
 from equitrans.files import write_atomically
-from equitrans.pairs import format_scan, format_tsv
-from equitrans.scan import CLASSES, RULES, load_split
-from equitrans.symmetry import format_classes
 
 EXAMPLES = """\
   equitrans scan list

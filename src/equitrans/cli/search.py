@@ -6,18 +6,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from equitrans import experiments
 from equitrans.cli.arguments import Parser
 from equitrans.cli.console import load_plots
 from equitrans.cli.plot import draw_search
 from equitrans.cli.work import Work, add_work
+from equitrans.data import load_split
 from equitrans.errors import ConfigError
-from equitrans.experiments import SearchPlan
-from equitrans.records import Job, Record, Records
-from equitrans.scan import load_split
-from equitrans.search import Search, Trial, leading
-from equitrans.spaces import Space
-from equitrans.tables import make_search
+from equitrans.experiments import (
+    Job,
+    Record,
+    Records,
+    Search,
+    SearchPlan,
+    Space,
+    Trial,
+    leading,
+    make_search,
+    plans as experiments,
+)
 
 ABOUT = """\
 Look for better settings: a random search as in the paper, or Optuna's TPE. The validation loss

@@ -5,13 +5,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from equitrans import experiments
 from equitrans.cli.arguments import Parser, add_json
-from equitrans.config import Settings
 from equitrans.errors import RunError
-from equitrans.experiments import Experiment, SearchPlan, figures
-from equitrans.records import Record, Records
-from equitrans.tables import find_records, make_search, make_seeds, make_table
+from equitrans.experiments import (
+    Experiment,
+    Record,
+    Records,
+    SearchPlan,
+    figures,
+    find_records,
+    make_search,
+    make_seeds,
+    make_table,
+    plans as experiments,
+)
+from equitrans.training import Settings
 
 ABOUT = """\
 Print the tables of experiments in Markdown, from the records that equitrans reproduce has left.

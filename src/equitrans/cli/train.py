@@ -15,30 +15,28 @@ from jsonargparse import (
     get_loader,
 )
 
-from equitrans.batches import Rows
-from equitrans.boards import Board, load_tensorboard
+from equitrans.analysis import stuck_classes
 from equitrans.cli.arguments import Parser, find_device, set_threads
 from equitrans.cli.console import Console
 from equitrans.cli.progress import follow
-from equitrans.config import (
+from equitrans.data import Data, HoldOut, Rows, load_data
+from equitrans.errors import ConfigError, named, nearest, shown
+from equitrans.files import read_text
+from equitrans.models import MODELS, Learned, find_model
+from equitrans.training import (
+    WEIGHTS,
+    Board,
+    Run,
     RunConfig,
     Settings,
+    Step,
+    Trained,
+    TrainingConfig,
     default_recipe,
+    load_tensorboard,
     recipe,
     recipe_names,
 )
-from equitrans.data import Data, DataConfig, load_data
-from equitrans.errors import ConfigError, named, nearest, shown
-from equitrans.evaluation import stuck_classes
-from equitrans.grammar.learned import Learned
-from equitrans.models.catalog import MODELS, find_model
-from equitrans.models.recursive import RecursiveTransducer
-from equitrans.models.transducer import Transducer
-from equitrans.pairs import HoldOut
-from equitrans.runs import Run
-from equitrans.texts import read_text
-from equitrans.trained import WEIGHTS, Trained
-from equitrans.training import Epoch, TrainingConfig
 
 ABOUT = (
     "Train a model on a built-in split or on pairs of your own. Every setting has a dotted name."
@@ -92,13 +90,10 @@ def run(arguments: Sequence[str]) -> int:
             f"interrupted; continue with: equitrans train --resume {started.path}"
         ) from None
     console.print(f"weights of the best epoch: {started.path / WEIGHTS}")
-    trained = Trained.load(started.path, device=device)
-    if isinstance(trained.model, RecursiveTransducer):
-        _describe_rules(console, trained.model.learned, started.path)
-        return 0
-    if not isinstance(trained.model, Transducer):
-        return 0
-    for name in stuck_classes(trained.model, Rows.of(data.train, trained.symmetry)):
+    model = Trained.load(started.path, device=device).model
+    if model.learned is not None:
+        _describe_rules(console, model.learned, started.path)
+    for name in stuck_classes(model, Rows.of(data.train, model.sharing)):
         console.print(
             f"class {name!r} was not learned: its target words do not come from its source words; "
             "try another --seed or a larger --model.warm_start, and ask whether it is a class",
@@ -106,15 +101,15 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _on_board(epochs: Iterator[Epoch], path: Path) -> Iterator[Epoch]:
+def _on_board(steps: Iterator[Step], path: Path) -> Iterator[Step]:
     """The same epochs, each written for TensorBoard."""
     board = Board(path / "tensorboard")
 
-    def written() -> Iterator[Epoch]:
+    def written() -> Iterator[Step]:
         with board:
-            for epoch in epochs:
-                board.add(epoch)
-                yield epoch
+            for step in steps:
+                board.add(step)
+                yield step
 
     return written()
 
@@ -306,22 +301,17 @@ class _Help(DefaultHelpFormatter, RawDescriptionHelpFormatter):
 def _run_config(asked: Any) -> RunConfig:
     if asked.out is None:
         raise ConfigError("give --out RUN, a directory for the new run, or --resume RUN")
-    return RunConfig(
-        data=DataConfig(
-            split=asked.split,
-            scan_dir=_absolute(asked.scan_dir),
-            file=_absolute(asked.data),
-            classes=_absolute(asked.classes) if _is_file(asked.classes) else asked.classes,
-            characters=asked.characters,
-            hold_out=asked.hold_out,
-            validation=asked.validation,
-        ),
-        model=find_model(asked.kind)(**asked.model),
-        training=TrainingConfig(**asked.training),
-        seed=asked.seed,
-        orbits=asked.orbits,
-        orbits_every=asked.orbits_every,
-    )
+    settings = {
+        "split": asked.split,
+        "scan_dir": _absolute(asked.scan_dir),
+        "file": _absolute(asked.data),
+        "classes": _absolute(asked.classes) if _is_file(asked.classes) else asked.classes,
+    }
+    names = ("characters", "hold_out", "validation", "kind", "seed", "orbits", "orbits_every")
+    settings |= {name: getattr(asked, name) for name in names}
+    for section in ("model", "training"):
+        settings |= {f"{section}.{n}": v for n, v in vars(getattr(asked, section)).items()}
+    return RunConfig.from_settings(settings)
 
 
 def _few(words: Sequence[str]) -> str:

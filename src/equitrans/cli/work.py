@@ -20,9 +20,19 @@ from rich.progress import (
 from equitrans.cli.arguments import Parser, find_device
 from equitrans.cli.console import Console
 from equitrans.errors import DataError, RunError
-from equitrans.executors import Lost, Outcomes, run_locally, run_on_ray
-from equitrans.records import Job, Order, Record, Records, claim, perform
-from equitrans.workers import Failed
+from equitrans.experiments import (
+    Failed,
+    Job,
+    Lost,
+    Order,
+    Outcomes,
+    Record,
+    Records,
+    claim,
+    perform,
+    run_locally,
+    run_on_ray,
+)
 
 
 def add_work(parser: Parser) -> None:

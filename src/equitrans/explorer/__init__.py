@@ -1,3 +1,11 @@
-"""A web page on loopback for looking at trained models: views, a desk that works them out, a guard
-at the door.
-"""
+"""Trained models on one web page."""
+
+from typing import TYPE_CHECKING
+
+from equitrans import face
+
+if TYPE_CHECKING:
+    from equitrans.explorer.registry import Shelf
+    from equitrans.explorer.security import Door
+
+__getattr__, __dir__, __all__ = face(__name__)

@@ -12,14 +12,14 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 
+from equitrans.data import Pair
 from equitrans.errors import EquitransError
-from equitrans.explorer import swaps, values, views
-from equitrans.explorer.desk import BusyError, Desk
-from equitrans.explorer.guard import App, Door, Guard
+from equitrans.explorer import schema, swaps, views
 from equitrans.explorer.judging import Judge, Judged, nothing_to_judge
-from equitrans.explorer.shelf import MissingRunError, Shelf
-from equitrans.pairs import Pair
-from equitrans.trained import Trained
+from equitrans.explorer.queue import BusyError, Desk
+from equitrans.explorer.registry import MissingRunError, Shelf
+from equitrans.explorer.security import App, Door, Guard
+from equitrans.training import Trained
 
 TYPES = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg": "image/svg+xml"}
 
@@ -28,7 +28,7 @@ TYPES = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg":
 class Models:
     """All that is shown."""
 
-    models: tuple[values.Model, ...]
+    models: tuple[schema.Model, ...]
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _add_routes(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
             return key, shelf.find(run).quick
         return key, (await desk.work(shelf.extended, run, tuple(add))).quick
 
-    async def answered(run: str, add: list[str], command: str) -> tuple[Trained, values.Answer]:
+    async def answered(run: str, add: list[str], command: str) -> tuple[Trained, schema.Answer]:
         key, trained = await model(run, add)
         words = views.read_command(trained, command)
         best = await desk.best(key, trained, words)
@@ -148,17 +148,17 @@ def _add_routes(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
 
         return _response(await desk.remembered(("commands", like, run), make))
 
-    @app.get(path("answer"), **options(values.Answer))
+    @app.get(path("answer"), **options(schema.Answer))
     async def answer(run: Name, command: Command, add: Add = []) -> Response:  # noqa: B006
         """The best targets of a command."""
 
         async def make() -> bytes:
             _, found = await answered(run, add, command)
-            return _json(values.Answer, found)
+            return _json(schema.Answer, found)
 
         return _response(await desk.remembered(("answer", command, run, *add), make))
 
-    @app.get(path("alignment"), **options(values.Aligned))
+    @app.get(path("alignment"), **options(schema.Aligned))
     async def alignment(
         run: Name,
         command: Command,
@@ -176,70 +176,70 @@ def _add_routes(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
                 pair = Pair(
                     views.read_command(trained, command), views.read_target(trained, target)
                 )
-            return await desk.work(lambda: _json(values.Aligned, views.align(trained, pair)))
+            return await desk.work(lambda: _json(schema.Aligned, views.align(trained, pair)))
 
         key = ("alignment", command, repr(target), run, *add)
         return _response(await desk.remembered(key, make))
 
-    @app.get(path("table"), **options(values.Table))
+    @app.get(path("table"), **options(schema.Table))
     async def table(run: Name, add: Add = []) -> Response:  # noqa: B006
         """The translator's table."""
 
         async def make() -> bytes:
             _, trained = await model(run, add)
-            return await desk.work(lambda: _json(values.Table, views.table(trained)))
+            return await desk.work(lambda: _json(schema.Table, views.table(trained)))
 
         return _response(await desk.remembered(("table", run, *add), make))
 
-    @app.get(path("orbits"), **options(values.Family))
+    @app.get(path("orbits"), **options(schema.Family))
     async def orbits(run: Name, command: Command, add: Add = []) -> Response:  # noqa: B006
         """The family of a command, and its orbits."""
 
         async def make() -> bytes:
             trained, found = await answered(run, add, command)
             pair = _pair(found)
-            return await desk.work(lambda: _json(values.Family, views.orbits(trained, pair)))
+            return await desk.work(lambda: _json(schema.Family, views.orbits(trained, pair)))
 
         return _response(await desk.remembered(("orbits", command, run, *add), make))
 
-    @app.get(path("recorded"), **options(values.Recorded))
+    @app.get(path("recorded"), **options(schema.Recorded))
     async def recorded(run: Name) -> Response:
         """What was recorded of orbits through training."""
 
         async def make() -> bytes:
-            return _json(values.Recorded, shelf.find(run).records)
+            return _json(schema.Recorded, shelf.find(run).records)
 
         return _response(await desk.remembered(("recorded", run), make))
 
-    @app.get(path("derivation"), **options(values.Derivation))
+    @app.get(path("derivation"), **options(schema.Derivation))
     async def derivation(run: Name, command: Command, add: Add = []) -> Response:  # noqa: B006
         """How a recursive aligner derives a command."""
 
         async def make() -> bytes:
             _, trained = await model(run, add)
             words = views.read_command(trained, command)
-            return await desk.work(lambda: _json(values.Derivation, views.derive(trained, words)))
+            return await desk.work(lambda: _json(schema.Derivation, views.derive(trained, words)))
 
         return _response(await desk.remembered(("derivation", command, run, *add), make))
 
-    @app.get(path("swap"), **options(values.Swap))
+    @app.get(path("swap"), **options(schema.Swap))
     async def swap(run: Name, before: Command, after: Command, add: Add = []) -> Response:  # noqa: B006
         """What changes between two commands of one form, and what cannot."""
 
         async def make() -> bytes:
             trained, one = await answered(run, add, before)
             _, other = await answered(run, add, after)
-            return await desk.work(lambda: _json(values.Swap, swaps.compare(trained, one, other)))
+            return await desk.work(lambda: _json(schema.Swap, swaps.compare(trained, one, other)))
 
         return _response(await desk.remembered(("swap", before, after, run, *add), make))
 
-    @app.get(path("added"), **options(values.Added))
+    @app.get(path("added"), **options(schema.Added))
     async def added(
         run: Name, add: Annotated[list[Annotated[str, Query(max_length=200)]], Query(max_length=8)]
     ) -> Response:
         """What it takes to add words, the last of them above all."""
         found = await desk.work(shelf.extended, run, tuple(add))
-        return _response(_json(values.Added, found.added))
+        return _response(_json(schema.Added, found.added))
 
     @app.get(path("errors"), **options(Judged))
     async def errors(
@@ -255,7 +255,7 @@ def _add_routes(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
         return _response(_json(Judged, await desk.work(judge.report, template, page)))
 
 
-def _pair(answer: values.Answer) -> Pair:
+def _pair(answer: schema.Answer) -> Pair:
     """A command with its prediction, which is empty if there is none."""
     return Pair(
         tuple(word.text for word in answer.words), answer.best[0].words if answer.best else ()

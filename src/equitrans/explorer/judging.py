@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from equitrans.evaluation import Words
-from equitrans.pairs import Pair
-from equitrans.trained import Trained
+from equitrans.analysis import Words
+from equitrans.data import Pair, representative
+from equitrans.training import Trained
 
 CHUNK = 24
 """So many sentences that are decoded apart go together: whoever asks meanwhile waits for one
@@ -68,7 +68,7 @@ class Judge:
         orbits: dict[object, list[Pair]] = {}
         for pair in pairs:
             known = set(pair.source) <= sharing.source.index.keys()
-            key = sharing.representative(sharing.source.encode(pair.source))[0] if known else pair
+            key = representative(sharing, sharing.source.encode(pair.source))[0] if known else pair
             orbits.setdefault(key, []).append(pair)
         self._waiting = list(orbits.values())[::-1]
 

@@ -2,14 +2,11 @@
 
 import torch
 
-from equitrans.batches import Rows, in_order
+from equitrans.data import Pair, Rows, in_order, representative
 from equitrans.errors import DataError
-from equitrans.explorer.values import Answer, Fact, Swap
-from equitrans.models.recursive import RecursiveTransducer
-from equitrans.models.transducer import Transducer
-from equitrans.pairs import Pair
-from equitrans.symmetry import Symmetry
-from equitrans.trained import Trained
+from equitrans.explorer.schema import Answer, Fact, Swap
+from equitrans.paper import Symmetry
+from equitrans.training import Trained
 
 
 def compare(trained: Trained, before: Answer, after: Answer) -> Swap:
@@ -54,7 +51,11 @@ def compare(trained: Trained, before: Answer, after: Answer) -> Swap:
 def _alignment(trained: Trained, one: Pair, other: Pair) -> list[Fact]:
     """The aligner's opinion of both, where there is an aligner that sees classes alone."""
     model, symmetry = trained.model, trained.symmetry
-    if not isinstance(model, Transducer | RecursiveTransducer):
+    # encoded without classes, so that the equality is measured and not presupposed
+    rows = Rows.of([one, other], Symmetry(symmetry.source, symmetry.target))
+    (batch,) = in_order(rows)
+    parts = model.parts(batch)
+    if parts is None or not model.sharing.classes:
         return []
     of = symmetry.target_classes
     forms = [tuple(of[w] for w in symmetry.target.encode(pair.target)) for pair in (one, other)]
@@ -69,11 +70,6 @@ def _alignment(trained: Trained, one: Pair, other: Pair) -> list[Fact]:
                 why="the outputs are of different forms, so there is nothing to compare",
             )
         ]
-    # encoded without classes, so that the equality is measured and not presupposed
-    rows = Rows.of([one, other], Symmetry(symmetry.source, symmetry.target))
-    (batch,) = in_order(rows)
-    parts = model.parts(batch)
-    assert parts is not None
     prior = parts.aligned.exp()[rows.row]
     gap = float((prior[0] - prior[1]).abs().max())
     return [
@@ -92,8 +88,8 @@ def _likelihood(trained: Trained, before: Answer, after: Answer, one: Pair, othe
     """p(y | x) of both, and whether theory says that they are equal."""
     sharing = trained.model.sharing
     orbit = [
-        sharing.representative(
-            sharing.source.encode(pair.source), sharing.target.encode(pair.target)
+        representative(
+            sharing, sharing.source.encode(pair.source), sharing.target.encode(pair.target)
         )
         for pair in (one, other)
     ]

@@ -6,12 +6,13 @@ from math import prod
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from equitrans.batches import Rows, in_order
+from equitrans.analysis import Words, family, observed_orbits, theoretical_orbits
+from equitrans.data import Pair, Rows, in_order
 from equitrans.errors import DataError, SymmetryError
-from equitrans.evaluation import Prediction, Words
-from equitrans.explorer.values import (
+from equitrans.explorer.schema import (
     Added,
     Aligned,
     Answer,
@@ -29,16 +30,9 @@ from equitrans.explorer.values import (
     Table,
     Word,
 )
-from equitrans.extension import extend
-from equitrans.grammar.derivations import Tree
-from equitrans.grammar.learned import Names
-from equitrans.models.catalog import is_recursive, name_of
-from equitrans.models.recursive import RecursiveTransducer
-from equitrans.models.transducer import Transducer
-from equitrans.orbits import family, observed_orbits, theoretical_orbits
-from equitrans.pairs import Pair
-from equitrans.trained import Trained
-from equitrans.vocabulary import EOS, N_SPECIAL
+from equitrans.models import name_of
+from equitrans.paper import EOS, N_SPECIAL, Hypothesis, Model as AnyModel
+from equitrans.training import Trained, extend
 
 LONGEST = 64
 """A command may have so many words."""
@@ -59,17 +53,17 @@ def describe(name: str, trained: Trained, *, has_data: bool, recorded: str | Non
         "wu": "Wu et al. 2018, hard attention without symmetry",
         "attention": "LSTM with soft attention",
     }
-    recursive = is_recursive(trained.config)
+    has_rules = model.learned is not None
     return Model(
         name=name,
         kind=kind,
-        about="transducer with a recursive aligner" if recursive else abouts[kind],
+        about="transducer with a recursive aligner" if has_rules else abouts[kind],
         parameters=sum(p.numel() for p in model.parameters()),
         classes=_classes(trained),
         words=symmetry.source.words[:SHOWN],
         equivariant=bool(model.sharing.classes),
-        has_table=isinstance(model, Transducer | RecursiveTransducer),
-        has_derivations=recursive,
+        has_table=_rows(model, []) is not None,
+        has_derivations=has_rules,
         has_data=has_data,
         characters=trained.characters,
         recorded=recorded,
@@ -89,7 +83,7 @@ def read_command(trained: Trained, command: str) -> Words:
     return words
 
 
-def answer(trained: Trained, words: Words, best: Sequence[Prediction]) -> Answer:
+def answer(trained: Trained, words: Words, best: Sequence[Hypothesis[str]]) -> Answer:
     """A command with its best targets."""
     home = {word: c.name for c in trained.symmetry.classes for word in c.source}
     return Answer(
@@ -120,10 +114,7 @@ def align(trained: Trained, pair: Pair) -> Aligned:
     model = trained.model.eval()
     (batch,) = in_order(Rows.of([pair], model.sharing))
     parts = model.parts(batch)
-    if parts is None or isinstance(model, RecursiveTransducer):
-        posterior = model.alignments(batch)
-    else:
-        posterior = torch.softmax(parts.aligned + parts.emitted, dim=2)
+    posterior = model.alignments(batch)
     return Aligned(
         source=("BOS", *pair.source, "EOS"),
         target=(*pair.target, "EOS"),
@@ -147,19 +138,18 @@ def _rounded(rows: Sequence[Sequence[float]]) -> Matrix:
 def table(trained: Trained) -> Table:
     """The translator's table, classes first."""
     model, symmetry = trained.model, trained.symmetry
-    if not isinstance(model, Transducer | RecursiveTransducer):
+    if _rows(model, []) is None:
         return _no_table(
             "This model has no translator: what a word becomes depends on its sentence."
         )
     sources = [word for words in symmetry.members[0] for word in words]
     targets = [word for words in symmetry.members[1] for word in words]
-    if isinstance(model, RecursiveTransducer):
-        if not sources:
-            return _no_table("This model has no classes: its rules write every word themselves.")
-        rows = model.spoken(torch.tensor(sources))
-    else:
+    if model.learned is None:
         sources += [w for w in range(N_SPECIAL, len(symmetry.source)) if w not in set(sources)]
-        rows = model.translator(torch.tensor(sources[:SHOWN]))
+    elif not sources:
+        return _no_table("This model has no classes: its rules write every word themselves.")
+    rows = _rows(model, sources[:SHOWN])
+    assert rows is not None
     targets += [w for w in range(N_SPECIAL, len(symmetry.target)) if w not in set(targets)]
     left_out = max(0, len(sources) - SHOWN) + max(0, len(targets) - SHOWN)
     sources, targets = sources[:SHOWN], targets[:SHOWN]
@@ -177,6 +167,11 @@ def table(trained: Trained) -> Table:
         left_out=left_out,
         missing=None,
     )
+
+
+def _rows(model: AnyModel, words: Sequence[int]) -> Float[Tensor, "x y"] | None:
+    """Rows of the translator's table, where a model has one."""
+    return model.translation_table(torch.tensor(words, dtype=torch.long))
 
 
 def _no_table(why: str) -> Table:
@@ -250,24 +245,15 @@ def finite(number: float) -> float | None:
 def derive(trained: Trained, words: Words) -> Derivation:
     """How a recursive aligner derives a command."""
     model = trained.model
-    if not isinstance(model, RecursiveTransducer):
+    if model.learned is None:
         return Derivation(
             words, (), 0, "This model aligns word by word; derivations need a recursive aligner."
         )
-    _, alignments, tree = model.derivations(words)
-    if tree is None:
+    found = model.derivation(words)
+    if found is None:
         return Derivation(words, (), 0, "No rule derives this command, so the model refuses it.")
-    names, nodes = Names(trained.symmetry), []
-    rules, support = model.learned.grammar.rules, model.learned.support
-
-    def go(node: Tree, depth: int) -> None:
-        start, stop = node.spans[0][0], node.spans[-1][1]
-        nodes.append(Node(depth, start, stop, names.rule(rules[node.rule]), support[node.rule]))
-        for child in node.children:
-            go(child, depth + 1)
-
-    go(tree, 0)
-    return Derivation(words, tuple(nodes), len(alignments), None)
+    nodes = (Node(depth, n.start, n.stop, n.rule, n.support) for depth, n in found.root.walk())
+    return Derivation(words, tuple(nodes), found.alignments, None)
 
 
 def add_word(trained: Trained, home: str, source: str, target: str) -> tuple[Trained, Added]:

@@ -1,1 +1,33 @@
-"""Models: what they promise is in base, one room each."""
+"""The other models, behind the same interface, and the one factory."""
+
+from typing import TYPE_CHECKING
+
+from equitrans import face
+
+if TYPE_CHECKING:
+    from equitrans.models.catalog import build, check_limits
+    from equitrans.models.configs import (
+        MODELS,
+        AttentionConfig,
+        GordonConfig,
+        ModelConfig,
+        RussinConfig,
+        TransducerConfig,
+        WuConfig,
+        find_model,
+        name_of,
+    )
+    from equitrans.models.direct import Direct
+    from equitrans.models.recursive import (
+        Derivation,
+        Learned,
+        Names,
+        Node,
+        RecursiveTransducer,
+        learn_rules,
+        learned_from_json,
+        learned_to_json,
+    )
+    from equitrans.models.table import TableTranslator
+
+__getattr__, __dir__, __all__ = face(__name__)

@@ -1,50 +1,102 @@
-"""The models of the project by name, and how one is made from its settings."""
+"""The one factory of models."""
 
-from typing import TypeGuard
+from dataclasses import fields
+from math import prod
 
-from equitrans.errors import ConfigError, nearest, shown
-from equitrans.grammar.learned import Learned
-from equitrans.models.attention import AttentionConfig
-from equitrans.models.base import Model
-from equitrans.models.gordon import GordonConfig
-from equitrans.models.russin import RussinConfig
-from equitrans.models.transducer import TransducerConfig
-from equitrans.models.wu import WuConfig
-from equitrans.symmetry import Symmetry
-
-ModelConfig = TransducerConfig | GordonConfig | RussinConfig | WuConfig | AttentionConfig
-
-MODELS: dict[str, type[ModelConfig]] = {
-    "transducer": TransducerConfig,
-    "gordon": GordonConfig,
-    "russin": RussinConfig,
-    "wu": WuConfig,
-    "attention": AttentionConfig,
-}
-
-
-def find_model(name: object) -> type[ModelConfig]:
-    """The settings of the model of that name, which may come from a file and be anything."""
-    if not isinstance(name, str) or name not in MODELS:
-        named = name if isinstance(name, str) else shown(name)
-        raise ConfigError(f"unknown model {shown(name)}{nearest(named, MODELS)}")
-    return MODELS[name]
-
-
-def name_of(config: ModelConfig) -> str:
-    """The name of the model that some settings are for."""
-    return next(name for name, kind in MODELS.items() if type(config) is kind)
-
-
-def is_recursive(config: ModelConfig) -> TypeGuard[TransducerConfig]:
-    """Whether the model is a transducer whose aligner is a grammar, learned in a way of its own."""
-    return isinstance(config, TransducerConfig) and config.aligner == "recursive"
+from equitrans.errors import ConfigError, SymmetryError, VocabularyError
+from equitrans.models.baselines import Gordon, HardAttention, SoftAttention, SyntacticAttention
+from equitrans.models.configs import (
+    GordonConfig,
+    ModelConfig,
+    RussinConfig,
+    TransducerConfig,
+    WuConfig,
+)
+from equitrans.models.recursive import Learned, RecursiveTransducer
+from equitrans.models.table import TableTranslator
+from equitrans.paper import MARGINALS, Aligner, Model, Symmetry, Transducer, Translator
+from equitrans.settings import (
+    LARGEST_CLASS,
+    LARGEST_GROUP,
+    LARGEST_SIZE,
+    LARGEST_TABLE,
+    LARGEST_VOCABULARY,
+    MOST_CLASSES,
+)
 
 
 def build(config: ModelConfig, symmetry: Symmetry, learned: Learned | None = None) -> Model:
-    """A new model with weights from torch's current random state; a recursive aligner has the
-    rules given, or none.
+    """A new model with weights from torch's random state; a recursive aligner gets the rules of
+    ``learned``, or none.
     """
-    if is_recursive(config):
-        return config.build_recursive(symmetry, learned or Learned.nothing())
-    return config.build(symmetry)
+    if isinstance(config, TransducerConfig):
+        return _transducer(config, symmetry, learned)
+    if isinstance(config, GordonConfig):
+        return Gordon(
+            symmetry,
+            hidden=config.hidden,
+            output_bias=config.output_bias,
+            teacher_forcing=config.teacher_forcing,
+        )
+    if isinstance(config, RussinConfig):
+        return SyntacticAttention(
+            symmetry, semantics=config.semantics, syntax=config.syntax, dropout=config.dropout
+        )
+    attention = HardAttention if isinstance(config, WuConfig) else SoftAttention
+    return attention(
+        symmetry, embedding=config.embedding, hidden=config.hidden, dropout=config.dropout
+    )
+
+
+def _transducer(
+    config: TransducerConfig, symmetry: Symmetry, learned: Learned | None
+) -> Transducer | RecursiveTransducer:
+    marginal = MARGINALS[config.marginal]
+    if config.translator == "table":
+        translator: TableTranslator | Translator = TableTranslator(symmetry)
+    else:
+        translator = Translator(symmetry, k=config.k, d=config.d)
+    if config.aligner == "recursive":
+        return RecursiveTransducer(symmetry, translator, marginal, learned or Learned.nothing())
+    aligner = Aligner(
+        symmetry,
+        embedding=config.embedding,
+        hidden=config.hidden,
+        tied=config.encoder == "tied",
+        dropout=config.dropout,
+        forget_bias=config.forget_bias,
+    )
+    return Transducer(symmetry, translator, aligner, marginal, warm_start=config.warm_start)
+
+
+def check_limits(config: ModelConfig, symmetry: Symmetry) -> None:
+    """Raise an error if vocabularies, classes or sizes of a model are too large to build it."""
+    for side, vocabulary in (("source", symmetry.source), ("target", symmetry.target)):
+        if len(vocabulary.words) > LARGEST_VOCABULARY:
+            raise VocabularyError(
+                f"{len(vocabulary.words)} {side} words; the limit is {LARGEST_VOCABULARY}"
+            )
+    if len(symmetry.classes) > MOST_CLASSES:
+        raise SymmetryError(f"{len(symmetry.classes)} classes; the limit is {MOST_CLASSES}")
+    for c in symmetry.classes:
+        if len(c.source) > LARGEST_CLASS:
+            raise SymmetryError(
+                f"class {c.name!r} has {len(c.source)} words; the limit is {LARGEST_CLASS}"
+            )
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if isinstance(value, int) and value > LARGEST_SIZE:
+            raise ConfigError(f"model.{field.name} is {value}; the limit is {LARGEST_SIZE}")
+    order = prod(len(c.source) for c in symmetry.classes)  # of the product of cyclic groups
+    if isinstance(config, GordonConfig) and order > LARGEST_GROUP:
+        raise ConfigError(
+            f"the group of the classes has {order} elements; the model 'gordon' has weights for "
+            f"each element, and the limit is {LARGEST_GROUP}"
+        )
+    entries = len(symmetry.source) * len(symmetry.target)
+    table = isinstance(config, TransducerConfig) and config.translator == "table"
+    if table and entries > LARGEST_TABLE:
+        raise ConfigError(
+            f"a table of {len(symmetry.source)} × {len(symmetry.target)} words is too large; "
+            f"choose model.translator stack, or at most {LARGEST_TABLE} entries"
+        )

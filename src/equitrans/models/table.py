@@ -6,12 +6,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from equitrans.models.translator import class_numbers, entries
-from equitrans.symmetry import Symmetry
-from equitrans.vocabulary import EOS
+from equitrans.paper import EOS, Symmetry, WordTranslator, class_numbers, entries
 
 
-class TableTranslator(nn.Module):
+class TableTranslator(WordTranslator):
     """log p(y | x) from ``logits[orbit of (x, y)]``: all that equivariance leaves open (§4.2).
 
     Orbits are numbered by the class of x and the class of y, words of no class being alone in
@@ -24,6 +22,7 @@ class TableTranslator(nn.Module):
 
     def __init__(self, symmetry: Symmetry) -> None:
         super().__init__()
+        self.actions = symmetry.source_action, symmetry.target_action
         sources, targets = symmetry.members
         row, source_class, source_place = class_numbers(len(symmetry.source), sources, none=-1)
         column, target_class, target_place = class_numbers(len(symmetry.target), targets, none=-2)

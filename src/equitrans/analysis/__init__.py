@@ -1,0 +1,35 @@
+"""Questions to any model."""
+
+from typing import TYPE_CHECKING
+
+from equitrans import face
+
+if TYPE_CHECKING:
+    from equitrans.analysis.audits import Audit, audit
+    from equitrans.analysis.decoding import beam_search, decode
+    from equitrans.analysis.evaluation import (
+        Alignment,
+        Prediction,
+        Report,
+        Tally,
+        Words,
+        evaluate,
+        in_parts,
+        judge,
+        losses,
+        mean_loss,
+        predict,
+        stuck_classes,
+        unknown_targets,
+    )
+    from equitrans.analysis.extension import Extended, extend_model
+    from equitrans.analysis.families import (
+        Orbits,
+        family,
+        is_plain,
+        observed_orbits,
+        orbits,
+        theoretical_orbits,
+    )
+
+__getattr__, __dir__, __all__ = face(__name__)

@@ -1,0 +1,172 @@
+"""The equivariance of a model, measured: theorem 3 on the pairs and in the arithmetic at hand.
+
+Nothing is shared between pairs here, and every sentence is decoded by itself, so that a model that
+is not equivariant has nowhere to hide.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from equitrans.analysis.evaluation import decode_distinct, losses
+from equitrans.data import Pair
+from equitrans.errors import DataError
+from equitrans.paper import Group, Model, Permutation, Symmetry, compose, identity
+
+EVERY = 1000
+"""Groups of more elements are represented by the powers of their generators, which take every word
+to every other of its class."""
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How far log p(g∘y | g∘x) is from log p(y | x), relative to it where it is above one."""
+
+    pair: Pair
+    image: Pair
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A prediction that does not commute with the group: the image of the prediction for x, and
+    the prediction for the image of x.
+    """
+
+    source: tuple[str, ...]
+    moved: tuple[str, ...]
+    expected: tuple[str, ...]
+    predicted: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was measured, and how it compares with the tolerance."""
+
+    group: Group
+    pairs: int
+    elements: int
+    """Group elements that were tried."""
+    sampled: bool
+    """Whether these are not all of the group, but the powers of its generators."""
+    tolerance: float
+    max_deviation: float
+    mean_deviation: float
+    worst: Deviation
+    mismatches: tuple[Mismatch, ...]
+    ties: int
+    """Predictions that do not commute but are equally likely within the tolerance."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the model is equivariant as far as can be seen."""
+        return self.max_deviation <= self.tolerance and not self.mismatches
+
+
+def audit(
+    model: Model,
+    pairs: Sequence[Pair],
+    symmetry: Symmetry,
+    *,
+    tolerance: float = 1e-5,
+    width: int = 3,
+    max_length: int,
+) -> Audit:
+    """Compare a model on pairs with itself on their images under the group of a symmetry.
+
+    ``symmetry`` has the model's vocabularies, and classes of which the model may know nothing.
+    """
+    if not pairs:
+        raise DataError("there is nothing to audit: no pairs")
+    group = symmetry.group
+    sampled = group.order > EVERY
+    elements = _powers(group) if sampled else group.elements
+    distinct = list(dict.fromkeys(pairs))
+    images = {pair: [_moved(symmetry, g, pair) for g in elements] for pair in distinct}
+    if all(image == pair for pair, moved in images.items() for image in moved):
+        raise DataError("there is nothing to audit: the group moves no word of the pairs")
+    loss = _losses(model, [*distinct, *(i for moved in images.values() for i in moved)])
+    deviations = [
+        Deviation(pair, image, _distance(loss[pair], loss[image]))
+        for pair, moved in images.items()
+        for image in moved
+    ]
+    worst = max(deviations, key=lambda d: d.deviation)
+    mismatches, ties = _mismatches(model, images, symmetry, elements, tolerance, width, max_length)
+    return Audit(
+        group=group,
+        pairs=len(distinct),
+        elements=len(elements),
+        sampled=sampled,
+        tolerance=tolerance,
+        max_deviation=worst.deviation,
+        mean_deviation=sum(d.deviation for d in deviations) / len(deviations),
+        worst=worst,
+        mismatches=mismatches,
+        ties=ties,
+    )
+
+
+def _powers(group: Group) -> tuple[Permutation, ...]:
+    """The generators, each as often as it takes to come back to where it began."""
+    found = dict.fromkeys([identity(group.degree)])
+    for g in group.generators:
+        power = g
+        while power not in found:
+            found[power] = None
+            power = compose(g, power)
+    return tuple(found)
+
+
+def _moved(symmetry: Symmetry, g: Permutation, pair: Pair) -> Pair:
+    """``(g∘x, g∘y)``."""
+    source, target = symmetry.source, symmetry.target
+    return Pair(
+        source.decode(symmetry.source_action(g, source.encode(pair.source))),
+        target.decode(symmetry.target_action(g, target.encode(pair.target))),
+    )
+
+
+def _distance(a: float, b: float) -> float:
+    if a == b:
+        return 0.0
+    distance = abs(a - b) / max(1.0, min(abs(a), abs(b)))
+    return math.inf if math.isnan(distance) else distance
+
+
+def _losses(model: Model, pairs: Sequence[Pair]) -> dict[Pair, float]:
+    distinct = list(dict.fromkeys(pairs))
+    return dict(zip(distinct, losses(model, distinct), strict=True))
+
+
+def _mismatches(
+    model: Model,
+    images: Mapping[Pair, Sequence[Pair]],
+    symmetry: Symmetry,
+    elements: Sequence[Permutation],
+    tolerance: float,
+    width: int,
+    max_length: int,
+) -> tuple[tuple[Mismatch, ...], int]:
+    """Predictions that do not commute, and the number of those that are ties."""
+    sources = dict.fromkeys(p.source for pair, moved in images.items() for p in (pair, *moved))
+    encoded = [symmetry.source.encode(source) for source in sources]
+    found = decode_distinct(model, encoded, width=width, max_length=max_length, n_best=1)
+    best = {
+        source: symmetry.target.decode(found[sentence][0].words)
+        for source, sentence in zip(sources, encoded, strict=True)
+    }
+    seen: dict[Mismatch, None] = {}
+    for pair, moved in images.items():
+        for g, image in zip(elements, moved, strict=True):
+            expected = _moved(symmetry, g, Pair(pair.source, best[pair.source])).target
+            if expected != best[image.source]:
+                seen[Mismatch(pair.source, image.source, expected, best[image.source])] = None
+    rivals = [Pair(m.moved, y) for m in seen for y in (m.expected, m.predicted)]
+    loss = _losses(model, rivals) if rivals else {}
+    real = tuple(
+        m
+        for m in seen
+        if _distance(loss[Pair(m.moved, m.expected)], loss[Pair(m.moved, m.predicted)]) > tolerance
+    )
+    return real, len(seen) - len(real)

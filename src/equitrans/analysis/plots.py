@@ -1,0 +1,184 @@
+"""Records in, figures out; the only room with matplotlib."""
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from equitrans.analysis.evaluation import Alignment
+from equitrans.errors import ConfigError, nearest
+from equitrans.files import write_atomically
+
+
+def draw_alignments(alignments: Sequence[Alignment]) -> Figure:
+    """A heat map per pair: target words down, source words across, p(a_m = n | x, y) as
+    darkness.
+    """
+    widths = [max(2.5, 0.42 * len(a.source) + 1.6) for a in alignments]
+    height = max(0.24 * len(a.target) for a in alignments) + 1.5
+    figure = Figure(figsize=(sum(widths), height), layout="constrained")
+    panels = figure.subplots(1, len(alignments), squeeze=False, width_ratios=widths)[0]
+    for panel, alignment in zip(panels, alignments, strict=True):
+        image = panel.imshow(np.array(alignment.prob), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        panel.set_xticks(range(len(alignment.source)), alignment.source, rotation=60, ha="left")
+        panel.set_yticks(range(len(alignment.target)), alignment.target)
+        panel.xaxis.tick_top()
+        panel.set_xticks(np.arange(len(alignment.source)) - 0.5, minor=True)
+        panel.set_yticks(np.arange(len(alignment.target)) - 0.5, minor=True)
+        panel.grid(which="minor", color="0.85", linewidth=0.5)
+        panel.tick_params(which="both", length=0)
+    figure.colorbar(image, ax=list(panels), shrink=0.6, label="p(a = n | x, y), or attention")
+    return figure
+
+
+def draw_orbits(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
+    """Observed orbits over epochs, as in §4.4: a bubble per orbit, as large as the orbit."""
+    most = max(len(record["observed"]) for record in records)
+    pairs = sum(records[0]["observed"])
+    figure = Figure(figsize=(max(4.0, 0.34 * len(records) + 1.5), 0.42 * most + 1.6))
+    figure.set_layout_engine("constrained")
+    panel = figure.subplots()
+    for place, record in enumerate(records):
+        for row, size in enumerate(record["observed"]):
+            # in the middle, whatever their number
+            height = row - (len(record["observed"]) - 1) / 2
+            panel.scatter(place, height, s=420 * size / pairs + 25, color="C0", alpha=0.75)
+            panel.text(place, height, str(size), ha="center", va="center", fontsize=6)
+    step = max(1, len(records) // 12)
+    shown = range(0, len(records), step)
+    panel.set_xticks(list(shown), [str(records[i]["epoch"]) for i in shown])
+    panel.set_ylim(-most / 2 - 0.3, most / 2 + 0.3)
+    panel.set_xlim(-0.7, len(records) - 0.3)
+    panel.set_yticks([])
+    panel.set_xlabel("epoch")
+    panel.set_ylabel("observed orbits")
+    panel.set_title(title, fontsize=9)
+    return figure
+
+
+def draw_curves(curves: Mapping[str, Mapping[str, Sequence[int | float | None]]]) -> Figure:
+    """Losses over updates, one color a run: dashed in training, solid on validation pairs."""
+    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    panel = figure.subplots()
+    for place, (name, curve) in enumerate(curves.items()):
+        color = f"C{place % 10}"
+        training, validation = (_points(curve, loss) for loss in ("train_loss", "valid_loss"))
+        panel.plot(*training.T, ls="--", lw=0.9, alpha=0.6, color=color)
+        panel.plot(*validation.T, color=color, label=name)
+    panel.set_yscale("log")
+    panel.set_xlabel("updates")
+    panel.set_ylabel("−log p per pair (dashed: the loss in training)")
+    panel.grid(alpha=0.3)
+    panel.legend(fontsize=7)
+    return figure
+
+
+def _points(
+    curve: Mapping[str, Sequence[int | float | None]], column: str
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    known = [p for p in zip(curve["updates"], curve[column], strict=True) if p[1] is not None]
+    return np.array(known, dtype=float).reshape(-1, 2)
+
+
+def draw_bands(
+    bands: Mapping[str, Mapping[float, Sequence[float]]],
+    published: Mapping[str, Mapping[float, float]],
+) -> Figure:
+    """Exact match over the share of the data, on a logarithmic axis: the mean of the seeds as a
+    line, the seeds as dots; dashed, in the color of the same name, what was published.
+    """
+    figure = Figure(figsize=(7.0, 4.6), layout="constrained")
+    panel = figure.subplots()
+    for place, (name, band) in enumerate(bands.items()):
+        shares = list(band)
+        line = panel.plot(shares, [np.mean(band[x]) for x in shares], label=name, color=f"C{place}")
+        for x in shares:
+            panel.scatter([x] * len(band[x]), band[x], s=9, color=line[0].get_color(), alpha=0.5)
+    colors = {name: f"C{place}" for place, name in enumerate(bands)}
+    for name, values in published.items():
+        panel.plot(
+            list(values),
+            list(values.values()),
+            "--",
+            lw=1,
+            label=f"{name}, published",
+            color=colors.get(name, "0.5"),
+        )
+    panel.set_xscale("log", base=2)
+    shares = sorted({x for band in (*bands.values(), *published.values()) for x in band})
+    panel.set_xticks(shares, [f"{x:g} %" for x in shares])
+    panel.set_xlabel("commands to learn from")
+    panel.set_ylabel("exact match, %")
+    panel.grid(alpha=0.3)
+    panel.legend(fontsize=7)
+    return figure
+
+
+def draw_trials(
+    trials: Sequence[tuple[float, float]], best: tuple[float, float], reference: float | None
+) -> Figure:
+    """Trials of a search: the validation loss that chooses across, exact match on the test set
+    up, which chooses nothing; beside it how the latter is spread.
+    """
+    figure = Figure(figsize=(7.4, 4.0), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[3, 1], sharey=True)
+    left.scatter(*zip(*trials, strict=True), s=14, alpha=0.7)
+    left.scatter(*best, s=60, facecolors="none", edgecolors="C3", label="chosen by validation")
+    if np.min([loss for loss, _ in trials]) > 0:
+        left.set_xscale("log")
+    left.set_xlabel("validation −log p per pair")
+    left.set_ylabel("exact match on the test set, %")
+    right.hist([test for _, test in trials], bins=20, orientation="horizontal")
+    right.set_xlabel("trials")
+    for panel in (left, right):
+        panel.grid(alpha=0.3)
+        if reference is not None:
+            panel.axhline(reference, color="0.4", ls="--", lw=1, label="the paper's best")
+    left.legend(fontsize=7)
+    return figure
+
+
+def draw_tree(tree: dict[str, Any]) -> Figure:
+    """A derivation: rules over what they span, words at the foot."""
+    words = tree["words"]
+    depth = _depth(tree)
+    figure = Figure(figsize=(max(4.0, 1.3 * len(words)), 0.8 * depth + 1.2), layout="constrained")
+    panel = figure.subplots()
+    panel.set_axis_off()
+    panel.set_xlim(-0.6, len(words) - 0.4)
+    panel.set_ylim(-0.6, depth + 0.3)
+
+    def draw(node: dict[str, Any], level: int) -> tuple[float, float]:
+        start, n = node["start"], len(node["words"])
+        here = (start + (n - 1) / 2, float(depth - level))
+        within = {
+            p for c in node["children"] for p in range(c["start"], c["start"] + len(c["words"]))
+        }
+        feet = [(float(p), 0.0) for p in range(start, start + n) if p not in within]
+        for foot in [*(draw(child, level + 1) for child in node["children"]), *feet]:
+            panel.plot([here[0], foot[0]], [here[1] - 0.12, foot[1] + 0.12], color="0.6", lw=1)
+        panel.text(*here, node["rule"], ha="center", va="center", fontsize=9)
+        return here
+
+    draw(tree, 0)
+    for p, word in enumerate(words):
+        panel.text(p, 0, word, ha="center", va="center", fontsize=10, weight="bold")
+    return figure
+
+
+def _depth(tree: dict[str, Any]) -> int:
+    return 1 + max(map(_depth, tree["children"]), default=0)
+
+
+def save_figure(figure: Figure, path: Path | str) -> None:
+    """Write a figure, in the format that its name ends with."""
+    ending = Path(path).suffix.removeprefix(".").lower()
+    known = figure.canvas.get_supported_filetypes()
+    if ending not in known:
+        raise ConfigError(f"{path}: no picture format {ending!r}{nearest(ending, known)}")
+    content = BytesIO()
+    figure.savefig(content, format=ending, dpi=150)
+    write_atomically(path, content.getvalue())

@@ -1,0 +1,44 @@
+"""Pairs in, batches out."""
+
+from typing import TYPE_CHECKING
+
+from equitrans import face
+
+if TYPE_CHECKING:
+    from equitrans.data.batches import Rows, by_form, by_pair, in_order, pad_source
+    from equitrans.data.classes import (
+        format_classes,
+        read_classes,
+        symmetry_from_json,
+        symmetry_to_json,
+    )
+    from equitrans.data.discovery import Discovery, discover
+    from equitrans.data.download import OFFICIAL, download
+    from equitrans.data.pairs import (
+        AnyPair,
+        HoldOut,
+        Pair,
+        Split,
+        as_pairs,
+        decode_lines,
+        format_scan,
+        format_tsv,
+        hold_out,
+        join_words,
+        numbered_lines,
+        read_pairs,
+        split_words,
+    )
+    from equitrans.data.renaming import Renaming, representative
+    from equitrans.data.scan import (
+        CLASSES,
+        DIRECTIONS,
+        RULES,
+        VERBS,
+        everything,
+        load_split,
+        official_rows,
+    )
+    from equitrans.data.source import Batching, Data, DataConfig, load_classes, load_data
+
+__getattr__, __dir__, __all__ = face(__name__)

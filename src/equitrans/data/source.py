@@ -1,0 +1,131 @@
+"""Where pairs and classes come from: settings in, data out."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from equitrans.data.classes import read_classes
+from equitrans.data.discovery import discover
+from equitrans.data.pairs import HoldOut, Pair, hold_out, read_pairs
+from equitrans.data.scan import CLASSES, load_split
+from equitrans.errors import ConfigError, DataError, nearest, shown
+from equitrans.paper import LexicalClass
+from equitrans.settings import check_pairs, check_settings
+
+Batching = Literal["forms", "pairs"]
+"""A batch is a number of forms with all their pairs, or a number of pairs."""
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """What a model is trained on.
+
+    Args:
+        split: the name of a SCAN split
+        scan_dir: folder of the official SCAN files; without it splits come from the grammar
+        file: pairs of your own, as TSV or in SCAN's format
+        classes: a TOML file of lexical classes, or none, or discover to find them in the training
+            pairs; with a split also verbs, directions or both, which is what a split has without
+            this setting
+        characters: words are single characters
+        hold_out: validation pairs are drawn at random, or are those with the longest targets
+        validation: the share of distinct pairs held out
+
+    """
+
+    split: str | None = None
+    scan_dir: str | None = None
+    file: str | None = None
+    classes: str | None = None
+    characters: bool = False
+    hold_out: HoldOut = "random"
+    validation: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_settings("data", self)
+        if (self.split is None) == (self.file is None):
+            raise ConfigError("give either --split NAME or --data FILE")
+        if not 0 <= self.validation < 1:
+            raise ConfigError(f"data.validation is {shown(self.validation)}; it must lie in [0, 1)")
+
+
+@dataclass(frozen=True)
+class Data:
+    """Pairs to learn from, to choose by and to judge by (these last may be missing), and their
+    classes.
+    """
+
+    train: tuple[Pair, ...]
+    valid: tuple[Pair, ...]
+    test: tuple[Pair, ...]
+    classes: tuple[LexicalClass, ...]
+    origin: str
+    digest: str
+    """Fingerprint of the training and validation pairs, in their order."""
+
+    @property
+    def unseen(self) -> list[str]:
+        """Class words that no training pair shows: a misspelling, or a word to be added by
+        symmetry.
+        """
+        seen_source = {w for p in self.train + self.valid for w in p.source}
+        seen_target = {w for p in self.train + self.valid for w in p.target}
+        return [
+            word
+            for c in self.classes
+            for words, seen in ((c.source, seen_source), (c.target, seen_target))
+            for word in words
+            if word not in seen
+        ]
+
+
+def load_data(
+    config: DataConfig, *, seed: int, classes: tuple[LexicalClass, ...] | None = None
+) -> Data:
+    """Read or make the pairs, choose their classes if they are not known yet, and hold out
+    validation pairs.
+    """
+    if config.split is not None:
+        split = load_split(config.split, config.scan_dir)
+        pairs, test, origin = split.train, split.test, split.origin
+    else:
+        assert config.file is not None  # checked when the settings were made
+        pairs, test = read_pairs(config.file, characters=config.characters), ()
+        origin = config.file
+        check_pairs(pairs)
+    train, valid = hold_out(pairs, fraction=config.validation, how=config.hold_out, seed=seed)
+    digest = hashlib.sha256(repr((train, valid)).encode()).hexdigest()
+    if classes is None:
+        classes = _choose_classes(config, pairs)
+    return Data(train, valid, test, classes, origin, digest)
+
+
+def _choose_classes(config: DataConfig, pairs: Sequence[Pair]) -> tuple[LexicalClass, ...]:
+    """The classes of a split have names, and it has them all if nothing is said."""
+    if config.split is not None:
+        return load_classes(config.classes or "both", pairs, CLASSES)
+    if config.classes is None:
+        raise ConfigError(
+            "own data need --classes: a TOML file, discover to find them, or none for no symmetry"
+        )
+    return load_classes(config.classes, pairs, {"none": ()})
+
+
+def load_classes(
+    chosen: str, pairs: Sequence[Pair], named: Mapping[str, tuple[LexicalClass, ...]]
+) -> tuple[LexicalClass, ...]:
+    """Classes by name, from a file, or found in the pairs."""
+    if chosen == "discover":
+        if not (found := discover(pairs).classes):
+            raise DataError("no classes were found in the pairs; 'equitrans discover' says why")
+        return found
+    if chosen in named:
+        return named[chosen]
+    if Path(chosen).suffix != ".toml" and not Path(chosen).exists():
+        raise ConfigError(
+            f"{chosen!r} is neither classes nor a TOML file of them"
+            f"{nearest(chosen, {*named, 'discover'})}"
+        )
+    return read_classes(chosen)

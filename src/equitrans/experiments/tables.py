@@ -1,0 +1,171 @@
+"""Records in, Markdown out: our figures beside the published ones."""
+
+from collections.abc import Sequence
+from statistics import fmean, median, stdev
+from typing import Any
+
+from equitrans.experiments.plans import Experiment, SearchPlan, figures
+from equitrans.experiments.records import Record, Records
+from equitrans.training import Settings
+
+TITLES = {
+    "simple": "Simple",
+    "add_jump": "Add Jump",
+    "around_right": "Around Right",
+    "length": "Length",
+}
+
+
+def title(split: str) -> str:
+    """A column's head.
+
+    >>> title("add_jump"), title("simple_p16")
+    ('Add Jump', '16 %')
+    """
+    share = split.removeprefix("simple_p")
+    return TITLES.get(split) or (split if share == split else f"{share} %")
+
+
+def make_table(experiment: Experiment, records: Records, *, official: bool) -> str:
+    """The experiment with mean, spread and number of seeds for every system and split, beside what
+    was published.
+    """
+    found = find_records(experiment, records, official=official)
+    lines = []
+    for row in experiment.rows:
+        if row.published:
+            cells = (row.published.get(split) for split in experiment.splits)
+            lines.append(
+                [f"*{row.name.partition(':')[0]}, published*"]
+                + ["" if cell is None else f"*{cell}*" for cell in cells]
+            )
+        cells_found = [found[row.name, split] for split in experiment.splits]
+        if any(cells_found):
+            lines.append([row.name, *map(_summary, cells_found)])
+    parts = [f"## {experiment.title}"]
+    parts.append(_markdown(["system", *map(title, experiment.splits)], lines))
+    watched = [
+        [name, _orbit_sizes(record["orbits"])]
+        for (name, _), cell in found.items()
+        for record in cell
+        if "orbits" in record
+    ]
+    if watched:
+        parts.append(_markdown(["system", "observed orbits, from the epoch on"], watched))
+    if not official:
+        parts.append(
+            "Without the official files: Simple and its parts are random draws of our own, which "
+            "are not the published ones."
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def make_seeds(experiment: Experiment, records: Records, *, official: bool) -> str:
+    """Every seed of every cell that there is."""
+    found = find_records(experiment, records, official=official)
+    lines = [
+        [name, title(split), *_every_seed(cell)] for (name, split), cell in found.items() if cell
+    ]
+    head = ["system", "split", "every seed", "mean", "best", "−log p, validation", "seconds"]
+    return f"## {experiment.title}, every seed\n\n{_markdown(head, lines)}\n"
+
+
+def find_records(
+    experiment: Experiment, records: Records, *, official: bool
+) -> dict[tuple[str, str], list[Record]]:
+    """The records of every system and split, in the order of their seeds."""
+    return {
+        (row.name, split): [
+            record
+            for job in row.jobs(split, official=official)
+            if (record := records.find(job)) is not None
+        ]
+        for row in experiment.rows
+        for split in experiment.splits
+    }
+
+
+SHOWN = 10
+"""So many trials of a search are shown, best first."""
+
+
+def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> str:
+    """What a search has found: the trial that validation chooses, the runners-up, and how the test
+    figures of all are spread.
+    """
+    if not found:
+        return f"## {plan.title}\n\nNo trials yet: equitrans search {plan.name} makes them.\n"
+    ranked = sorted(found, key=lambda each: each[1]["valid"]["loss"])
+    names = list(plan.space.settings)
+    rows = [
+        [f"{record['valid']['loss']:.4f}", f"{figures([record])[0]:.2f}"]
+        + [_short(settings[name]) for name in names]
+        for settings, record in ranked[:SHOWN]
+    ]
+    tests = sorted(figures([record for _, record in found]))
+    chosen = figures([ranked[0][1]])[0]
+    published = "" if plan.published is None else f"; published: {plan.published}"
+    return (
+        "\n\n".join(
+            [
+                f"## {plan.title}",
+                f"{len(found)} trials on {title(plan.split)}. Chosen by validation loss: "
+                f"{chosen:.2f} % on the test set{published}. Test figures of all trials, which "
+                f"choose nothing: best {tests[-1]:.2f}, median {median(tests):.2f}, "
+                f"worst {tests[0]:.2f}.",
+                _markdown(["−log p, validation", "test, %", *names], rows),
+            ]
+        )
+        + "\n"
+    )
+
+
+def _summary(records: Sequence[Record]) -> str:
+    """Mean and spread.
+
+    >>> _summary([{"test": {"exact_match": 0.5}}, {"test": {"exact_match": 1.0}}])
+    '75.00 ± 35.36 (2)'
+    """
+    if not records:
+        return ""
+    values = figures(list(records))
+    spread = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{fmean(values):.2f}{spread} ({len(values)})"
+
+
+def _every_seed(records: list[Record]) -> list[str]:
+    values = figures(records)
+    seconds = [r["seconds"]["training"] for r in records if r["test"]]
+    losses = [r["valid"]["loss"] for r in records if r["test"]]
+    by_seed = zip(values, records, strict=True)
+    ends = dict.fromkeys(f"{end(seconds):.0f}" for end in (min, max) if seconds)
+    return [
+        " ".join(f"{v:.2f}" if r["test"] else "failed" for v, r in by_seed),
+        f"{fmean(values):.2f}",
+        f"{max(values):.2f}",
+        " ".join("" if loss is None else f"{loss:.4f}" for loss in losses),
+        "–".join(ends),
+    ]
+
+
+def _orbit_sizes(records: Sequence[Record]) -> str:
+    """The epochs at which something changes.
+
+    >>> _orbit_sizes([{"epoch": e, "observed": o} for e, o in ((0, [2, 2]), (5, [4]), (10, [4]))])
+    '0: 2+2, 5: 4'
+    """
+    changes, last = [], None
+    for record in records:
+        if record["observed"] != last:
+            last = record["observed"]
+            changes.append(f"{record['epoch']}: {'+'.join(map(str, last))}")
+    return ", ".join(changes)
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,13 @@
+"""The systems that the paper compares with."""
+
+from typing import TYPE_CHECKING
+
+from equitrans import face
+
+if TYPE_CHECKING:
+    from equitrans.models.baselines.attention import SoftAttention
+    from equitrans.models.baselines.gordon import Gordon
+    from equitrans.models.baselines.russin import SyntacticAttention
+    from equitrans.models.baselines.wu import HardAttention
+
+__getattr__, __dir__, __all__ = face(__name__)

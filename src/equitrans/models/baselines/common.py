@@ -1,0 +1,85 @@
+"""What encoder-decoders share: words in, a source read both ways, words out."""
+
+import math
+from abc import ABC
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from equitrans.models.baselines.recurrence import mirrored
+from equitrans.paper import BOS, EOS, PAD, Autoregressive, Batch, Symmetry, Vocabulary
+
+
+class Baseline(Autoregressive, ABC):
+    """A compared system; greedy decoding is judged word by word."""
+
+    @torch.no_grad()
+    def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
+        # greedy search finds the target exactly if each target word is the best after its prefix
+        state = self.start(batch.source)
+        previous = torch.full_like(batch.target[:, 0], BOS)
+        right = torch.ones_like(previous, dtype=torch.bool)
+        for gold in batch.target.unbind(1):
+            scores, state = self.step(state, previous)
+            right &= (gold == PAD) | (scores.argmax(1) == gold)
+            previous = gold
+        return self.loss(batch), right
+
+
+class Embedding(nn.Module):
+    """A free vector for every word but PAD, which reads whatever stands first."""
+
+    def __init__(self, vocabulary: Vocabulary, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(len(vocabulary) - BOS, size))
+
+    def forward(self, words: Int[Tensor, "b n"]) -> Float[Tensor, "b n e"]:
+        return nn.functional.embedding((words - BOS).clamp(min=0), self.weight)
+
+
+class BiLSTM(nn.Module):
+    """``h→_j = LSTM→(x_1 … x_j)`` and ``h←_j = LSTM←(x_N … x_j)``, N being a row's own length."""
+
+    def __init__(self, size: int, *, hidden: int) -> None:
+        super().__init__()
+        # a bidirectional nn.LSTM would begin to read backwards in the padding
+        self.ahead = nn.LSTM(size, hidden, batch_first=True)
+        self.back = nn.LSTM(size, hidden, batch_first=True)
+
+    def forward(
+        self, inputs: Float[Tensor, "b n e"], length: Int[Tensor, " b"]
+    ) -> tuple[Float[Tensor, "b n s"], Float[Tensor, "b n s"]]:
+        """The states of both directions at every position; on padding they mean nothing."""
+        mirror = mirrored(length, inputs.shape[1])[:, :, None]
+        ahead, _ = self.ahead(inputs)
+        back, _ = self.back(inputs.gather(1, mirror.expand_as(inputs)))
+        return ahead, back.gather(1, mirror.expand_as(back))
+
+
+def lstm_cell(
+    gates: Float[Tensor, "b gates"], c: Float[Tensor, "b s"]
+) -> tuple[Float[Tensor, "b s"], Float[Tensor, "b s"]]:
+    """``c' = σ(f) c + σ(i) tanh g; h' = σ(o) tanh c'``, gates in torch's order i, f, g, o."""
+    i, f, g, o = gates.unflatten(1, (4, -1)).unbind(1)
+    c = torch.addcmul(f.sigmoid() * c, i.sigmoid(), g.tanh())
+    return o.sigmoid() * c.tanh(), c
+
+
+def log_words(logits: Float[Tensor, "*b w"]) -> Float[Tensor, "*b y"]:
+    """Log-probabilities of all words from logits of EOS and what follows it: PAD and BOS, which
+    stand before it, are never emitted.
+    """
+    return torch.log_softmax(nn.functional.pad(logits, (EOS, 0), value=-math.inf), dim=-1)
+
+
+def word_losses(logits: Float[Tensor, "b m w"], target: Int[Tensor, "b m"]) -> Float[Tensor, "b m"]:
+    """−log p of each target word, 0 on padding, from logits as above."""
+    return nn.functional.cross_entropy(
+        logits.transpose(1, 2), target - EOS, ignore_index=PAD - EOS, reduction="none"
+    )
+
+
+def unshared(symmetry: Symmetry) -> Symmetry:
+    """The same vocabularies without classes: all that a model without symmetry can share."""
+    return Symmetry(symmetry.source, symmetry.target)

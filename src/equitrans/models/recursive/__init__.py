@@ -1,0 +1,19 @@
+"""The recursive aligner: rules that compose, learned from pairs."""
+
+from typing import TYPE_CHECKING
+
+from equitrans import face
+
+if TYPE_CHECKING:
+    from equitrans.models.recursive.io import (
+        Derivation,
+        Learned,
+        Names,
+        Node,
+        learned_from_json,
+        learned_to_json,
+    )
+    from equitrans.models.recursive.learn import learn_rules
+    from equitrans.models.recursive.model import RecursiveTransducer
+
+__getattr__, __dir__, __all__ = face(__name__)

@@ -1,0 +1,78 @@
+"""Description lengths in bits: what a rule costs, and what a pair costs that no rule explains."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from equitrans.models.recursive.rules import HOLE, Rule
+
+KIND = math.log2(3)
+"""A sign of a left side is a hole, a word or the end; one of a right side a place, a constant or
+the end."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """How many bits things take where there are so many source symbols and target words, and a
+    share ``noise`` of the pairs is wrong.
+    """
+
+    symbols: int
+    targets: int
+    noise: float
+
+    def left(self, rule: Rule) -> float:
+        """Bits of a left side."""
+        words = sum(s != HOLE for s in rule.left)
+        return KIND * (len(rule.left) + 1) + words * math.log2(self.symbols)
+
+    def rule(self, rule: Rule) -> float:
+        """Bits of a rule."""
+        places = math.log2(len(rule.left))
+        right = sum(places if k >= 0 else math.log2(self.targets) for k in rule.right)
+        return self.left(rule) + KIND * (len(rule.right) + 1) + right
+
+    def least(self, symbols: int) -> float:
+        """No rule with so many symbols on its left takes fewer bits."""
+        return KIND * (symbols + 2) + math.log2(self.symbols)
+
+    def least_place(self, symbols: int) -> float:
+        """Bits of a place on the right of a rule with so many symbols on its left."""
+        return KIND + math.log2(symbols)
+
+    def rules(self, rules: Iterable[Rule]) -> float:
+        """Bits of a set of rules; the first mention of a word is free, since both vocabularies
+        are known.
+        """
+        rules = list(rules)
+        named = {s for rule in rules for s in rule.words}
+        written = {k for rule in rules for k in rule.right if k < 0}
+        known = len(named) * math.log2(self.symbols) + len(written) * math.log2(self.targets)
+        return sum(map(self.rule, rules)) - known
+
+    def novelty(self, words: int) -> float:
+        """Bits of a wrong pair of which the grammar says nothing: its target as it stands."""
+        return self.wrong + KIND + words * (1 + math.log2(self.targets))
+
+    def contradiction(self, words: int) -> float:
+        """Bits of a wrong pair of which the grammar says something else: at least one word is to
+        be changed.
+        """
+        return self.wrong + KIND + math.log2(self.targets) + math.log2(words + 1)
+
+    @property
+    def wrong(self) -> float:
+        """Bits that say of a pair that it is wrong."""
+        return -math.log2(self.noise)
+
+
+def choice(some: int, all_: int) -> float:
+    """Bits that say which ``some`` of ``all_`` uses are of one kind: n·H(k/n).
+
+    >>> choice(1, 2), choice(0, 5)
+    (2.0, 0.0)
+    """
+    share = some / all_ if all_ else 0.0
+    if not 0 < share < 1:
+        return 0.0
+    return -all_ * (share * math.log2(share) + (1 - share) * math.log2(1 - share))

@@ -1,0 +1,307 @@
+"""The transducer with a recursive aligner: the paper's translator under a grammar's alignments.
+
+Where a derivation yields a source position, the translator translates the word there; where a rule
+writes a constant, that is the word. Rules see classes only and constants are words of no class, so
+theorems 2 and 3 hold as with any invariant aligner.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from equitrans.models.direct import Direct
+from equitrans.models.recursive.aligner import RecursiveAligner
+from equitrans.models.recursive.derivations import Tree
+from equitrans.models.recursive.io import Derivation, Learned, Names, Node
+from equitrans.models.recursive.parsing import parse
+from equitrans.models.recursive.rules import CONSTANTS, Form, constant_word
+from equitrans.paper import (
+    EOS,
+    N_SPECIAL,
+    PAD,
+    Batch,
+    Hypothesis,
+    Marginal,
+    Moment,
+    Parts,
+    Symmetry,
+    WordTranslator,
+)
+
+
+class RecursiveTransducer(Direct):
+    """``p(y | x) = (1 − ε) Σ_a p(a | ℓ(x)) Π_m p(y_m | x_{a_m}) + ε u(y)``.
+
+    ε is the share of wrong pairs and u writes each word of the vocabulary, or ends, with the same
+    probability: so a pair that no derivation explains has a likelihood too, and p(y | x) still
+    sums to one and obeys the theorems. A source without a derivation has u alone, and no
+    prediction.
+    """
+
+    noise: Float[Tensor, ""]
+
+    def __init__(
+        self,
+        symmetry: Symmetry,
+        translator: WordTranslator,
+        marginal: Marginal,
+        learned: Learned,
+    ) -> None:
+        super().__init__()
+        self.symmetry = symmetry
+        self.translator = translator
+        self.marginal = marginal
+        self.learned = learned
+        classes = tuple(symmetry.source_classes[words[0]] for words in symmetry.members[0])
+        self.aligner = RecursiveAligner(learned.grammar, classes)
+        self.register_buffer("noise", torch.tensor(learned.noise), persistent=False)
+
+    def take(self, learned: Learned) -> None:
+        """Replace what is known of the rules, which themselves stay the same."""
+        self.learned = learned
+        self.noise.fill_(learned.noise)
+
+    def form(self, source: Sequence[int]) -> Form:
+        """ℓ_Σ of a source's words, special symbols left out."""
+        classes = self.symmetry.source_classes
+        return tuple(classes[word] for word in source if word >= N_SPECIAL)
+
+    def derivation(self, source: Sequence[str]) -> Derivation | None:
+        """The likeliest derivation of a sentence; None if there is none."""
+        form = self.form(self.symmetry.source.encode(source))
+        tree = self.aligner.tree(form)
+        if tree is None:
+            return None
+        names, rules = Names(self.symmetry), self.aligner.grammar.rules
+        support = self.learned.support or (0,) * len(rules)
+
+        def node(tree: Tree) -> Node:
+            return Node(
+                rule=names.rule(rules[tree.rule]),
+                support=support[tree.rule],
+                start=tree.spans[0][0],
+                stop=tree.spans[-1][1],
+                children=tuple(map(node, tree.children)),
+            )
+
+        return Derivation(tuple(source), node(tree), len(self.aligner.alignments(form)))
+
+    def read_off(self, source: Sequence[int], text: str) -> tuple[int, ...]:
+        """The target of an alignment, by the classes' own pairing."""
+        (home, _), (_, members) = self.symmetry.homes, self.symmetry.members
+        out = []
+        for atom in text:
+            word = constant_word(atom)
+            if word is None:
+                c, place = home[source[ord(atom)]]
+                word = members[c][place]
+            out.append(word)
+        return tuple(out)
+
+    def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
+        length = (batch.target != PAD).sum(1)
+        unlike = -length * math.log(len(self.symmetry.target) - N_SPECIAL + 1)
+        out = unlike.to(self.noise.dtype)
+        for rows, joint in self._joint(batch):
+            likely = self.marginal(joint, moment=moment)
+            mixed = torch.logaddexp(
+                torch.log1p(-self.noise) + likely, torch.log(self.noise) + out[rows]
+            )
+            out = out.index_put((rows,), mixed)
+        return -out
+
+    def translation_table(self, words: Int[Tensor, " x"]) -> Float[Tensor, "x y"]:
+        return self.spoken(words)
+
+    def spoken(self, words: Int[Tensor, " x"]) -> Float[Tensor, "x y"]:
+        """Log p(y | x, y is a word): a target ends with its alignment, so no word says EOS."""
+        table = self.translator(words)
+        ends = torch.arange(table.shape[1], device=table.device) == EOS
+        return torch.log_softmax(table.masked_fill(ends, -math.inf), dim=1)
+
+    def _joint(self, batch: Batch) -> list[tuple[Int[Tensor, " r"], Float[Tensor, "r a"]]]:
+        """Of the rows of each form: log p(y, a | x) for every alignment a of the form."""
+        words, at = torch.unique(batch.source, return_inverse=True)
+        table = self.spoken(words)
+        found = []
+        for f, first in enumerate(batch.first.tolist()):
+            ranked = self.aligner.alignments(self.form(batch.source[first].tolist()))
+            rows = (batch.form == f).nonzero().squeeze(1)
+            if not ranked:
+                continue
+            target = batch.target[rows]
+            length = int((target[0] != PAD).sum()) - 1
+            columns = []
+            for a in ranked:
+                if len(a.text) != length:
+                    columns.append(table.new_full((len(rows),), -math.inf))
+                    continue
+                total = table.new_full((len(rows),), a.log_prob)
+                emits = [m for m, c in enumerate(a.text) if ord(c) < CONSTANTS]
+                if emits:
+                    # position n of the yield is column n + 1 of the source, after BOS
+                    places = torch.tensor([ord(a.text[m]) + 1 for m in emits], device=table.device)
+                    spoken = table[at[rows][:, places], target[:, emits]]
+                    total = total + spoken.sum(1)
+                fixed = [(m, constant_word(c)) for m, c in enumerate(a.text) if ord(c) >= CONSTANTS]
+                if fixed:
+                    expected = torch.tensor([word for _, word in fixed], device=table.device)
+                    same = (target[:, [m for m, _ in fixed]] == expected).all(1)
+                    total = total.masked_fill(~same, -math.inf)
+                columns.append(total)
+            found.append((rows, torch.stack(columns, dim=1)))
+        return found
+
+    @torch.no_grad()
+    def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
+        """The posterior p(a_m = n | x, y) of each row; even where nothing explains the row."""
+        b, m, n = len(batch.source), batch.target.shape[1], batch.source.shape[1]
+        real = (batch.source != PAD).to(self.noise.dtype)
+        prob = (real / real.sum(1, keepdim=True))[:, None].repeat(1, m, 1)
+        for rows, joint in self._joint(batch):
+            form = self.form(batch.source[rows[0]].tolist())
+            origins = [self.origins(form, a.text) for a in self.aligner.alignments(form)]
+            for row, scores in zip(rows.tolist(), joint, strict=True):
+                if bool((scores > -math.inf).any()):
+                    prob[row] = 0
+                    for share, places in zip(
+                        torch.softmax(scores, 0).tolist(), origins, strict=True
+                    ):
+                        if share > 0:
+                            for word, place in enumerate(places):
+                                prob[row, word, place + 1] += share
+        ends = (
+            torch.arange(n, device=prob.device)[None]
+            == (batch.source == EOS).long().argmax(1)[:, None]
+        )
+        last = batch.target == EOS
+        return torch.where(last[:, :, None], ends[:, None].to(prob.dtype).expand(b, m, n), prob)
+
+    @torch.no_grad()
+    def parts(self, batch: Batch) -> Parts:
+        """Log p(a_m = n | ℓ(x)) among the alignments of the target's length, and log p(y_m | x_n);
+        EOS is aligned with EOS alone, and where nothing has that length no position is likely.
+        """
+        words, at = torch.unique(batch.source, return_inverse=True)
+        gold = batch.target[:, :, None].expand(-1, -1, batch.source.shape[1])
+        emitted = self.spoken(words)[at].transpose(1, 2).gather(1, gold)
+        prob = torch.zeros_like(emitted)
+        ends = (batch.source == EOS)[:, None]
+        for row, (source, target) in enumerate(
+            zip(batch.source.tolist(), batch.target.tolist(), strict=True)
+        ):
+            length = sum(word >= N_SPECIAL for word in target)
+            form = self.form(source)
+            ranked = [a for a in self.aligner.alignments(form) if len(a.text) == length]
+            shares = torch.softmax(torch.tensor([a.log_prob for a in ranked]), 0).tolist()
+            for share, a in zip(shares, ranked, strict=True):
+                for word, place in enumerate(self.origins(form, a.text)):
+                    prob[row, word, place + 1] += share
+        last = (batch.target == EOS)[:, :, None]
+        return Parts(
+            torch.where(last, ends.to(prob.dtype), prob).log(),
+            torch.where(last, torch.where(ends, 0.0, -math.inf).to(emitted.dtype), emitted),
+        )
+
+    def origins(self, form: Form, text: str) -> list[int]:
+        """The source position of every word of a yield; constants come from a word of their
+        rule.
+        """
+        if all(ord(c) < CONSTANTS for c in text):
+            return [ord(c) for c in text]
+        grammar = self.aligner.grammar
+        parsed = parse(grammar, form, tuple(text))
+        assert parsed.root is not None
+
+        def go(span: tuple[int, int], piece: str) -> list[int]:
+            _, r, spans, kids = parsed.yields[span][piece]
+            rule = grammar.rules[r]
+            below = {k: go(spans[k], kid) for k, kid in zip(rule.used, kids, strict=True)}
+            out: list[int] = []
+            for k in rule.right:
+                out += below[k] if k in below else [spans[k if k >= 0 else rule.anchor][0]]
+            return out
+
+        return go((0, len(form)), parsed.root)
+
+    @torch.no_grad()
+    def predict(
+        self, source: Int[Tensor, "b n"], *, max_length: int, n_best: int = 1
+    ) -> list[list[Hypothesis[int]]]:
+        """The translations of the likeliest alignments; of a source without a derivation, one
+        hypothesis of no words and probability 0.
+        """
+        words = torch.unique(source)
+        rows = self.spoken(words)
+        best = dict(zip(words.tolist(), rows.argmax(1).tolist(), strict=True))
+        table = dict(zip(words.tolist(), rows.tolist(), strict=True))
+        return [
+            self._rank([w for w in row if w >= N_SPECIAL], best, table)[:n_best]
+            for row in source.tolist()
+        ]
+
+    def _rank(
+        self, source: list[int], best: dict[int, int], table: dict[int, list[float]]
+    ) -> list[Hypothesis[int]]:
+        """All targets of a source that some alignment gives, by log p(y | x)."""
+        ranked = self.aligner.alignments(self.form(source))
+        if not ranked:
+            return [Hypothesis((), -math.inf, finished=False)]
+        targets = dict.fromkeys(
+            tuple(
+                best[source[ord(c)]] if ord(c) < CONSTANTS else ord(c) - CONSTANTS for c in a.text
+            )
+            for a in ranked
+        )
+        clear = math.log1p(-float(self.noise))
+        found = []
+        for target in targets:
+            scores = [
+                a.log_prob + sum(_spoken(source, table, c, y) for c, y in zip(a.text, target))  # noqa: B905
+                for a in ranked
+                if len(a.text) == len(target)
+            ]
+            joint = torch.tensor(scores, dtype=torch.float64)
+            found.append(Hypothesis(target, clear + float(self.marginal(joint))))
+        return sorted(found, key=lambda h: -h.log_prob)
+
+    @torch.no_grad()
+    def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
+        best = self.predict(batch.source, max_length=batch.target.shape[1])
+        right = [
+            h[0].finished and (*h[0].words, EOS) == tuple(w for w in row if w != PAD)
+            for h, row in zip(best, batch.target.tolist(), strict=True)
+        ]
+        return self.loss(batch), torch.tensor(right, dtype=torch.bool, device=batch.source.device)
+
+    def fit_translator(self) -> None:
+        """Teach the translator the words of the classes.
+
+        Given the alignments, the likelihood is a product of p(y_m | x_n) over class words; by
+        equivariance one word of a class is trained with all of them.
+        """
+        if not self.symmetry.classes:
+            return
+        sources = torch.tensor([words[0] for words in self.symmetry.members[0]])
+        targets = torch.tensor([words[0] for words in self.symmetry.members[1]])
+        optimizer = torch.optim.LBFGS(
+            self.translator.parameters(), max_iter=100, line_search_fn="strong_wolfe"
+        )
+
+        def loss() -> Tensor:
+            optimizer.zero_grad()
+            value = -self.spoken(sources).gather(1, targets[:, None]).sum()
+            value.backward()
+            return value
+
+        optimizer.step(loss)
+
+
+def _spoken(source: list[int], table: dict[int, list[float]], atom: str, word: int) -> float:
+    """Log p(y_m | a_m)."""
+    if ord(atom) < CONSTANTS:
+        return table[source[ord(atom)]][word]
+    return 0.0 if ord(atom) - CONSTANTS == word else -math.inf

@@ -1,0 +1,152 @@
+"""Which right sides make a target of the parts of a left side, and what that asks of the parts.
+
+A part is a word of a class (it yields its position), a hole whose yields are known, or a hole
+whose yield is unknown and follows from the target: the same wherever the right side names it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from equitrans.models.recursive.parsing import Pieces, Target, meet
+from equitrans.models.recursive.rules import CONSTANTS, HOLE, Span, constant_word
+
+Goal = tuple[int, int, Target]
+"""A span, and what it must yield."""
+
+FOUND, TRIES = 16, 200
+"""The most right sides given for one left side, and the most tries to find them."""
+
+
+class Tiling(NamedTuple):
+    """A right side, and the goals that it leaves."""
+
+    right: tuple[int, ...]
+    goals: tuple[Goal, ...]
+
+
+def tile(
+    left: Sequence[int],
+    spans: Sequence[Span],
+    target: Target,
+    yields: Mapping[Span, Mapping[str, object]],
+    *,
+    right: tuple[int, ...] | None = None,
+    longest: int,
+) -> tuple[list[Tiling], int]:
+    """Right sides of up to ``longest`` symbols, or just one that is given, under which the parts
+    make the target; and in how many tries they were found.
+    """
+    tiler = _Tiler(left, spans, target, yields, right, longest)
+    return tiler.run(), TRIES - tiler.tries
+
+
+class _Tiler:
+    def __init__(
+        self,
+        left: Sequence[int],
+        spans: Sequence[Span],
+        target: Target,
+        yields: Mapping[Span, Mapping[str, object]],
+        right: tuple[int, ...] | None,
+        longest: int,
+    ) -> None:
+        self.left, self.spans, self.target, self.yields = left, spans, target, yields
+        self.right, self.longest = right, longest
+        self.pieces = Pieces(target)
+        self.anchored = any(s != HOLE for s in left)
+        self.found: list[Tiling] = []
+        self.tries = TRIES
+
+    def run(self) -> list[Tiling]:
+        self._go(0, (), {})
+        return self.found
+
+    def _go(self, p: int, right: tuple[int, ...], bound: dict[int, str | Target]) -> None:
+        self.tries -= 1
+        if self.tries < 0 or len(self.found) >= FOUND:
+            return
+        if p == len(self.target):
+            if self.right is None or len(right) == len(self.right):
+                goals = tuple(
+                    (*self.spans[k], b) for k, b in sorted(bound.items()) if isinstance(b, tuple)
+                )
+                tiling = Tiling(right, goals)
+                if tiling not in self.found:
+                    self.found.append(tiling)
+            return
+        if len(right) >= self.longest:
+            return
+        atoms = self.target[p]
+        if self.right is None:
+            for k in self._owners(atoms):
+                self._place(k, p, right, bound)
+            if self.anchored:
+                for atom in atoms:
+                    if (word := constant_word(atom)) is not None:
+                        self._go(p + 1, (*right, ~word), bound)
+        else:
+            k = self.right[len(right)]
+            if k >= 0:
+                self._place(k, p, right, bound)
+            elif any(constant_word(atom) == ~k for atom in atoms):
+                self._go(p + 1, (*right, k), bound)
+
+    def _owners(self, atoms: str) -> Sequence[int]:
+        """The parts that may begin with one of some atoms."""
+        if len(atoms) == 1 and (place := ord(atoms)) < CONSTANTS:
+            return [k for k, (i, j) in enumerate(self.spans) if i <= place < j]
+        return range(len(self.left))
+
+    def _place(
+        self, k: int, p: int, right: tuple[int, ...], bound: dict[int, str | Target]
+    ) -> None:
+        """Go on with a part at a place of the target."""
+        span, after = self.spans[k], (*right, k)
+        if self.left[k] != HOLE:
+            if chr(span[0]) in self.target[p]:
+                self._go(p + 1, after, bound)
+        elif k in bound:
+            piece = bound[k]
+            if isinstance(piece, str):
+                if self.pieces.at(piece, p):
+                    self._go(p + len(piece), after, bound)
+            elif common := meet(piece, self.target[p : p + len(piece)]):
+                self._go(p + len(piece), after, {**bound, k: common})
+        elif span in self.yields:
+            for piece in self.yields[span]:
+                if piece and self.pieces.at(piece, p):
+                    self._go(p + len(piece), after, {**bound, k: piece})
+        else:
+            run = _run(self.target, p, span)
+            for size in _sizes(run):
+                self._go(p + size, after, {**bound, k: run[:size]})
+
+
+def _run(target: Target, start: int, span: Span) -> Target:
+    """The longest piece of a target that a span may yield, with what is possible there."""
+    i, j = span
+    out = []
+    for atoms in target[start:]:
+        if len(atoms) == 1:
+            if not (i <= ord(atoms) < j or ord(atoms) >= CONSTANTS):
+                break
+            out.append(atoms)
+        elif own := "".join(a for a in atoms if i <= ord(a) < j or ord(a) >= CONSTANTS):
+            out.append(own)
+        else:
+            break
+    return tuple(out)
+
+
+def _sizes(run: Target) -> Sequence[int]:
+    """How much of a run one use of a hole may take, most first.
+
+    A run of known positions is all the hole's, so it must be copies of one piece.
+
+    >>> list(_sizes(("a", "b", "a", "b")))
+    [4, 2]
+    """
+    n = len(run)
+    if any(len(atoms) > 1 or ord(atoms) >= CONSTANTS for atoms in run):
+        return range(n, 0, -1)
+    return [size for size in range(n, 0, -1) if n % size == 0 and run[:size] * (n // size) == run]

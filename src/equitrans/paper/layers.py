@@ -1,0 +1,111 @@
+"""The equivariant layers (§3.4, equations 1–3) on the n words of one class.
+
+A layer has one weight for every orbit of (place h, word x), that is, for every h⁻¹∘x. Features live
+on the n words of the class, which the group permutes. For the *cyclic* group h⁻¹∘x is the
+difference x − h and there are n weights, as in the paper. For the *symmetric* group there are two
+orbits, *same* (h = x) and *other*: two weights are enough and the n! elements are never listed.
+
+All words of a class are its first word x moved by the group, so the layers compute the features of
+the first word only. These features are constant on orbits: a tensor has one row per orbit.
+"""
+
+from functools import cache
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from equitrans.paper.symmetry import GroupKind
+
+DIRECT = 32
+"""Cyclic groups of at most this size sum directly; larger ones use the fast Fourier transform."""
+
+
+class Stack(nn.Module):
+    """The layers of one class: ω, ψ and ρ have one row per orbit."""
+
+    count: Float[Tensor, " o"]
+
+    def __init__(self, n: int, *, kind: GroupKind, k: int, d: int) -> None:
+        super().__init__()
+        self.n = n
+        self.symmetric = kind == "symmetric" and n > 2
+        orbits = 2 if self.symmetric else n
+        self.omega = nn.Parameter(torch.empty(orbits, k).uniform_(-0.5, 0.5))
+        self.psi = nn.Parameter(torch.empty(orbits, k, d).uniform_(-0.5, 0.5))
+        self.rho = nn.Parameter(torch.empty(orbits, d).uniform_(-0.5, 0.5))
+        count = torch.tensor([1.0, n - 1.0]) if self.symmetric else torch.ones(n)
+        self.register_buffer("count", count, persistent=False)
+
+    def extra_repr(self) -> str:
+        """The sizes and the group, for ``repr``."""
+        (_, k, d), group = self.psi.shape, "symmetric" if self.symmetric else "cyclic"
+        return f"{self.n} words -> {self.n} x {k} -> {self.n} x {d} -> {self.n} logits, {group}"
+
+    def embed(self) -> Float[Tensor, "o k"]:
+        """G-Embed, ``e(x)[h] = ω[h⁻¹∘x]`` (eq. 2): row o holds e(x)[h] for h⁻¹∘x = o."""
+        return self.omega
+
+    def conv(self, f: Float[Tensor, "o k"]) -> Float[Tensor, "o d"]:
+        """G-Conv, ``φ(g) = Σ_h f(h) ψ[g⁻¹∘h]`` (eq. 1): row o holds φ(g) for g∘x = o."""
+        if self.symmetric:
+            return two_orbit_sum(f, self.psi, self.n)
+        # row o of f is f(h) at h = −o, and with j = h − g it is f(−g − j)
+        return cyclic_sum(f, self.psi, sign=-1)
+
+    def decode(self, phi: Float[Tensor, "o d"]) -> Float[Tensor, " n"]:
+        """G-Decode, ``decode(φ)[y] = Σ_h φ(h) ρ[h⁻¹∘y]`` (eq. 3): a logit for every word y."""
+        if self.symmetric:
+            same, other = two_orbit_sum(phi, self.rho[:, :, None], self.n)[:, 0].unbind()
+            return torch.cat([same[None], other.expand(self.n - 1)])
+        return cyclic_sum(phi, self.rho[:, :, None], sign=1)[:, 0]
+
+    def forward(self) -> tuple[Float[Tensor, " d"], Float[Tensor, " n"]]:
+        """G-Embed, tanh, G-Conv, tanh, G-Decode on the class's first word (§4.2).
+
+        Returns ``Σ_h φ(h)``, for words that this class's group does not move, and the logits of the
+        class's own words.
+        """
+        phi = torch.tanh(self.conv(torch.tanh(self.embed())))
+        return self.count @ phi, self.decode(phi)
+
+    def fixed(self, embedded: Float[Tensor, "x k"]) -> Float[Tensor, "x d"]:
+        """``Σ_h φ(h)`` of words that the group does not move: their features are equal at all h."""
+        return torch.tanh(embedded @ torch.tensordot(self.count, self.psi, 1)) * self.n
+
+    def mean_rho(self) -> Float[Tensor, " d"]:
+        """ρ of any word of the class as seen by words that this class's group does not move."""
+        return self.count @ self.rho / self.n
+
+
+def cyclic_sum(
+    f: Float[Tensor, "n k"], psi: Float[Tensor, "n k d"], *, sign: Literal[1, -1]
+) -> Float[Tensor, "n d"]:
+    """``out(g) = Σ_j f(±g − j) ψ(j)`` on the cyclic group of n elements.
+
+    In a large group the sum is a product of Fourier transforms: n log n steps instead of n².
+    """
+    n = len(f)
+    if n <= DIRECT:
+        return f[_differences(n, sign, f.device)].flatten(1) @ psi.flatten(0, 1)
+    product = torch.einsum("wk,wkd->wd", torch.fft.rfft(f, dim=0), torch.fft.rfft(psi, dim=0))
+    return torch.fft.irfft(product if sign == 1 else product.conj(), n=n, dim=0)
+
+
+@cache
+def _differences(n: int, sign: int, device: torch.device) -> Int[Tensor, "n n"]:
+    """``±g − j``; the cached tensor also works in training if inference asks for it first."""
+    with torch.inference_mode(False):
+        g = torch.arange(n, device=device)
+        return (sign * g[:, None] - g) % n
+
+
+def two_orbit_sum(
+    f: Float[Tensor, "2 k"], psi: Float[Tensor, "2 k d"], n: int
+) -> Float[Tensor, "2 d"]:
+    """``out(g) = Σ_h f(h) ψ[g⁻¹∘h]`` on n points, symmetric group, at *same* and *other*."""
+    (same, other), (here, there) = f.unbind(), psi.unbind()
+    at_same = same @ here + (n - 1) * (other @ there)
+    at_other = other @ here + same @ there + (n - 2) * (other @ there)
+    return torch.stack([at_same, at_other])

@@ -1,0 +1,156 @@
+"""The equivariant translator (§4.2): from a word to a distribution over words."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from equitrans.paper.groups import Action
+from equitrans.paper.layers import Stack
+from equitrans.paper.symmetry import Symmetry
+from equitrans.paper.vocabulary import EOS, PAD
+
+SMALL = 256
+"""With at most this many classes and classless words the table has all rows for every batch."""
+
+
+class WordTranslator(nn.Module, ABC):
+    """log p(y | x) for single words: the paper's translator below, or another."""
+
+    actions: tuple[Action, Action]
+    """How the group moves source words, and target words."""
+    is_small: bool = False
+    """Whether the same operations run for every batch of one shape."""
+
+    @abstractmethod
+    def forward(self, words: Int[Tensor, "*b"]) -> Float[Tensor, "*b y"]:
+        """Log p(y | x) of each source word x for all target words; PAD and BOS have −inf."""
+
+    @abstractmethod
+    def pairs(
+        self, source: Int[Tensor, "b n"], target: Int[Tensor, "b m"]
+    ) -> Float[Tensor, "b m n"]:
+        """Log p(y_m | x_n) of each row."""
+
+
+class Translator(WordTranslator):
+    """log p(y | x) for single words: G-Embed, tanh, G-Conv, tanh, G-Decode, softmax (§4.2).
+
+    Only the factor of its own class moves a word, so there is one stack of layers per class and the
+    product group is never listed. A word of no class has the same features everywhere. Words of
+    another class see the mean of a class's ρ. With one class this is the paper's translator,
+    parameter for parameter.
+
+    All rows of a class are one row moved. The table below has one row per *kind*, that is per class
+    and per word of no class, and is computed once per batch.
+    """
+
+    source: Int[Tensor, "3 x"]  # of every source word: its kind, its class, its place in the class
+    target: Int[Tensor, "3 y"]  # of every target word: the row of its ρ, its class, its place
+    classes: Int[Tensor, "2 c"]  # of every class: where its words start in ``member``, how many
+    member: Int[Tensor, "2 p"]  # the target words of all classes, each with its class
+    never: Float[Tensor, " y"]  # −inf at PAD and BOS
+
+    def __init__(self, symmetry: Symmetry, *, k: int, d: int) -> None:
+        super().__init__()
+        self.actions = symmetry.source_action, symmetry.target_action
+        # without classes, EOS becomes a class of one word, which moves nothing
+        sources, targets = (side or [(EOS,)] for side in symmetry.members)
+        n = len(sources)
+        self.factors = nn.ModuleList(
+            Stack(len(words), kind=symmetry.kind, k=k, d=d) for words in sources
+        )
+        self.symmetric = symmetry.kind == "symmetric"
+        sizes = [len(words) for words in targets]
+        for name, numbers in {
+            "source": class_numbers(len(symmetry.source), sources, none=-1),
+            "target": class_numbers(len(symmetry.target), targets, none=-2),
+            "classes": [[sum(sizes[:c]) for c in range(n)], sizes],
+            "member": [
+                [w for ws in targets for w in ws],
+                [c for c in range(n) for _ in targets[c]],
+            ],
+        }.items():
+            self.register_buffer(name, torch.tensor(numbers, dtype=torch.long), persistent=False)
+        kinds, rhos = (int(side[0].max()) + 1 - n for side in (self.source, self.target))
+        self.omega = nn.Parameter(torch.empty(kinds, k).uniform_(-0.5, 0.5))
+        self.rho = nn.Parameter(torch.empty(rhos, d).uniform_(-0.5, 0.5))
+        self.is_small = kinds <= SMALL
+        never = torch.zeros(len(symmetry.target))
+        never[:EOS] = -math.inf
+        self.register_buffer("never", never, persistent=False)
+
+    def forward(self, words: Int[Tensor, "*b"]) -> Float[Tensor, "*b y"]:
+        table, at = self._table(words)
+        return table[at].gather(
+            -1, self._column(words[..., None], torch.arange(len(self.never), device=words.device))
+        )
+
+    def pairs(
+        self, source: Int[Tensor, "b n"], target: Int[Tensor, "b m"]
+    ) -> Float[Tensor, "b m n"]:
+        table, at = self._table(source)
+        column = self._column(source[:, None], target[:, :, None])
+        return entries(table, at[:, None], column)
+
+    def _table(
+        self, words: Int[Tensor, "*b"]
+    ) -> tuple[Float[Tensor, "kinds y"], Int[Tensor, "*b"]]:
+        """The table of log p, a row per kind, and the row number of each given word."""
+        factors = cast(list[Stack], list(self.factors))
+        omega, at = self._others(words)
+        embedded = torch.tanh(omega)
+        pooled, own = zip(*(factor() for factor in factors), strict=True)
+        fixed = torch.stack([factor.fixed(embedded) for factor in factors]).sum(0)
+        means = torch.stack([factor.mean_rho() for factor in factors])
+        filters = torch.cat([means, self.rho])[self.target[0]]
+        logits = torch.cat([torch.stack(pooled), fixed]) @ filters.T + self.never
+        logits = logits.index_put((self.member[1], self.member[0]), torch.cat(own))
+        return torch.log_softmax(logits, dim=1), at
+
+    def _others(self, words: Int[Tensor, "*b"]) -> tuple[Float[Tensor, "r k"], Int[Tensor, "*b"]]:
+        """ω of all words of no class if they are few, else of those among the given words."""
+        if self.is_small:
+            return self.omega, self.source[0][words]
+        n = len(self.factors)
+        every_class = torch.arange(n, device=words.device)
+        every_kind = torch.cat([every_class, self.source[0][words].flatten()])
+        kinds, at = torch.unique(every_kind, return_inverse=True)
+        return self.omega[kinds[n:] - n], at[n:].view(words.shape)
+
+    def _column(self, x: Int[Tensor, "*#b"], y: Int[Tensor, "*#b"]) -> Int[Tensor, "*b"]:
+        """The column of (x, y) in x's row: g⁻¹∘y if g moves the class's first word to x."""
+        # words of no class have class −1 in the source and −2 in the target, which never match
+        _, c, x_place = self.source[:, x]
+        _, y_class, y_place = self.target[:, y]
+        start, size = self.classes[:, c]
+        moved = (y_place - x_place) % size
+        if self.symmetric:
+            moved = moved.clamp(max=1)  # same or other
+        return torch.where(c == y_class, self.member[0][start + moved], y)
+
+
+def entries(
+    table: Float[Tensor, "r y"], row: Int[Tensor, "b 1 n"], column: Int[Tensor, "b m _"]
+) -> Float[Tensor, "b m n"]:
+    """``table[row, column]``."""
+    entry = row * table.shape[1] + column
+    return table.flatten().gather(0, entry.flatten()).view(entry.shape)
+
+
+def class_numbers(size: int, classes: list[tuple[int, ...]], *, none: int) -> list[list[int]]:
+    """Of every word: its kind (classes first, then words of no class), its class or ``none``, and
+    its place in the class. PAD has the kind of EOS.
+    """
+    kind, home, place = [0] * size, [none] * size, [0] * size
+    for c, words in enumerate(classes):
+        for i, word in enumerate(words):
+            kind[word], home[word], place[word] = c, c, i
+    others = [word for word in range(size) if home[word] < 0 and word != PAD]
+    for i, word in enumerate(others, start=len(classes)):
+        kind[word] = i
+    kind[PAD] = kind[EOS]
+    return [kind, home, place]

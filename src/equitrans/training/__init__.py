@@ -1,0 +1,27 @@
+"""From settings to a model directory."""
+
+from typing import TYPE_CHECKING
+
+from equitrans import face
+
+if TYPE_CHECKING:
+    from equitrans.training.boards import Board, load_tensorboard
+    from equitrans.training.cards import Figures, Origin
+    from equitrans.training.config import (
+        RunConfig,
+        Settings,
+        TrainingConfig,
+        default_recipe,
+        recipe,
+        recipe_names,
+    )
+    from equitrans.training.estimator import Estimator
+    from equitrans.training.exporting import TestSet, export
+    from equitrans.training.extending import Extension, extend
+    from equitrans.training.fitting import fit
+    from equitrans.training.learning import Rules, Step
+    from equitrans.training.loop import Epoch
+    from equitrans.training.runs import Run
+    from equitrans.training.trained import WEIGHTS, Trained
+
+__getattr__, __dir__, __all__ = face(__name__)

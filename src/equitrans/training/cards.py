@@ -1,0 +1,233 @@
+"""What is known of how a model came about, and the card that tells it: a README.md as the Hugging
+Face hub reads it. Knows figures, not where they come from; what is not known is left out.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from equitrans.errors import ConfigError
+from equitrans.paper import LexicalClass, Symmetry
+from equitrans.settings import check_seed, check_settings, from_dict
+
+SHOWN = 8
+"""So many words of a class are shown."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a training came to; None where there is no such figure.
+
+    Args:
+        train_pairs: pairs that were learned from
+        valid_pairs: pairs that the best epoch was chosen by
+        epochs: how many there were
+        best_epoch: the one whose weights these are
+        seconds: how long training took
+        valid_loss: mean −log p of a validation pair at the best epoch
+        valid_accuracy: the share of validation pairs that greedy decoding gets right then
+        test_set: what the model was judged by
+        test_pairs: how many pairs that has
+        test_right: how many of them were predicted exactly
+        test_refused: how many had no derivation
+        test_loss: mean −log p of a test pair
+        width: the beam width of these predictions
+
+    """
+
+    train_pairs: int | None = None
+    valid_pairs: int | None = None
+    epochs: int | None = None
+    best_epoch: int | None = None
+    seconds: float | None = None
+    valid_loss: float | None = None
+    valid_accuracy: float | None = None
+    test_set: str | None = None
+    test_pairs: int | None = None
+    test_right: int | None = None
+    test_refused: int | None = None
+    test_loss: float | None = None
+    width: int | None = None
+
+    def __post_init__(self) -> None:
+        check_settings("figures", self)
+
+    @property
+    def exact_match(self) -> float | None:
+        """The share of test pairs predicted exactly."""
+        if self.test_right is None or not self.test_pairs:
+            return None
+        return self.test_right / self.test_pairs
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a model came about, as far as it is known."""
+
+    version: str | None = None
+    seed: int | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+    figures: Figures = field(default_factory=Figures)
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, Any]) -> "Origin":
+        """The origin that a config.json has: its own part in a model that has travelled, its
+        settings in a run.
+
+        >>> Origin.of_config({"seed": 3, "data": {"split": "length"}, "training": {}}).split
+        'length'
+        """
+        content = config.get("origin")
+        if content is None and "training" in config:
+            content = {name: config.get(name) for name in ("version", "seed", "data", "training")}
+        if content is None:
+            return cls()
+        if not isinstance(content, dict):
+            raise ConfigError(f"its origin is {content!r}")
+        for part in ("data", "training"):
+            if not _is_flat(content.get(part, {})):
+                raise ConfigError(f"its origin's {part} is {content[part]!r}")
+        if not isinstance(content.get("version"), str | None):
+            raise ConfigError(f"its origin's version is {content['version']!r}")
+        if content.get("seed") is not None:
+            check_seed(content["seed"])
+        figures = from_dict(Figures, content.get("figures", {}))
+        return cls(**{**content, "figures": figures})
+
+    @property
+    def split(self) -> str | None:
+        """The SCAN split that the model was trained on, if it was one."""
+        return self.data.get("split")
+
+    @property
+    def scan_dir(self) -> str | None:
+        """Where the official files of the split were, on the machine of its training."""
+        return self.data.get("scan_dir")
+
+    def to_json(self) -> dict[str, Any]:
+        """What may leave this machine: files without their folders, and no unknown figures."""
+        data = {name: value for name, value in self.data.items() if name != "scan_dir"}
+        for name in ("file", "classes"):
+            if isinstance(data.get(name), str):
+                data[name] = PurePath(data[name]).name
+        known = {name: value for name, value in asdict(self.figures).items() if value is not None}
+        content = {"version": self.version, "seed": self.seed, "data": data}
+        content |= {"training": dict(self.training), "figures": known}
+        return {name: value for name, value in content.items() if value not in (None, {})}
+
+
+def _is_flat(content: object) -> bool:
+    return isinstance(content, dict) and all(
+        isinstance(value, str | int | float | None) for value in content.values()
+    )
+
+
+def model_card(
+    name: str,
+    config: Mapping[str, Any],
+    origin: Origin,
+    symmetry: Symmetry,
+    *,
+    parameters: int,
+) -> str:
+    """A README.md with what is known and nothing else."""
+    name, known = _cell(name), origin.to_json()
+    # what is JSON is YAML too
+    head = "".join(
+        f"{key}: {json.dumps(value, ensure_ascii=False)}\n"
+        for key, value in _front_matter(name, known, origin).items()
+    )
+    parts = [
+        f"---\n{head}---",
+        f"# {name}",
+        f"A string transducer saved by equitrans {config['version']}: {config['kind']}, "
+        f"{parameters} parameters, {len(symmetry.source.words)} source words and "
+        f"{len(symmetry.target.words)} target words.",
+        "## Use",
+        "```python\nfrom equitrans import Trained\n\n"
+        f"model = Trained.from_pretrained({name!r})  # or the folder of these files\n"
+        'model.predict(["…"])[0].words\n```',
+        "## Lexical classes",
+        _classes(symmetry.classes, symmetry.kind) if symmetry.classes else "None.",
+    ]
+    if origin.figures != Figures():
+        parts += ["## Figures", _table(_figures(origin.figures))]
+    trained = {"version": known.get("version"), "seed": known.get("seed")}
+    trained |= {f"data.{k}": v for k, v in known.get("data", {}).items()}
+    trained |= {f"model.{k}": v for k, v in config["model"].items()}
+    trained |= {f"training.{k}": v for k, v in known.get("training", {}).items()}
+    parts += ["## Settings", _table((k, v) for k, v in trained.items() if v is not None)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _front_matter(name: str, known: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
+    """What the hub reads; results as in its model-index."""
+    head: dict[str, Any] = {
+        "library_name": "equitrans",
+        "tags": ["equitrans", "string-transduction", "equivariance"],
+    }
+    figures = origin.figures
+    if origin.split is not None:
+        head["datasets"] = ["scan"]
+    if figures.exact_match is not None:
+        data = "scan" if figures.test_set and "SCAN" in figures.test_set else "pairs"
+        result = {
+            "task": {"type": "text2text-generation", "name": "string transduction"},
+            "dataset": {"type": data, "name": figures.test_set or "test pairs"},
+            "metrics": [
+                {"type": "exact_match", "name": "exact match", "value": figures.exact_match}
+            ],
+        }
+        head["model-index"] = [{"name": name, "results": [result]}]
+    if known:
+        head["equitrans"] = dict(known)
+    return head
+
+
+def _figures(figures: Figures) -> Iterator[tuple[str, object]]:
+    if figures.exact_match is not None:
+        where = f"exact match on {figures.test_set}" if figures.test_set else "exact match"
+        yield (
+            where,
+            f"{100 * figures.exact_match:.2f} % ({figures.test_right} of {figures.test_pairs})",
+        )
+    labels = {
+        "test_refused": "test pairs without a derivation",
+        "test_loss": "−log p of a test pair",
+        "width": "beam width",
+        "valid_accuracy": "share of validation pairs right, greedily",
+        "valid_loss": "−log p of a validation pair",
+        "train_pairs": "training pairs",
+        "valid_pairs": "validation pairs",
+        "epochs": "epochs",
+        "best_epoch": "best epoch",
+        "seconds": "seconds of training",
+    }
+    for name, label in labels.items():
+        value = getattr(figures, name)
+        if value is not None:
+            yield label, f"{value:.4g}" if isinstance(value, float) else value
+
+
+def _table(rows: Iterable[tuple[str, object]]) -> str:
+    """Two columns of Markdown, in which no value can end its cell."""
+    lines = (f"| {_cell(label)} | {_cell(value)} |" for label, value in rows)
+    return "\n".join(["| what | value |", "| --- | --- |", *lines])
+
+
+def _cell(value: object) -> str:
+    return " ".join(str(value).split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _classes(classes: Iterable[LexicalClass], kind: str) -> str:
+    """Classes as an indented block, which no word can end."""
+    lines = [f"Words of a class can be exchanged, with their translations ({kind} group):", ""]
+    for c in classes:
+        pairs = [f"{s} → {t}" for s, t in zip(c.source, c.target, strict=True)]
+        more = f", and {len(pairs) - SHOWN} more" if len(pairs) > SHOWN else ""
+        text = f"{c.name}: {', '.join(pairs[:SHOWN])}{more}"
+        lines.append("    " + " ".join(text.split()))
+    return "\n".join(lines)

@@ -1,0 +1,98 @@
+"""Updates on a GPU, recorded once as a CUDA graph and replayed.
+
+A small model's update is thousands of small kernels, and a GPU waits for Python to start them one
+by one. A graph starts them all at once. It has fixed shapes: batches are brought to one size, with
+padding behind their words and rows of weight zero behind their rows, which change nothing.
+"""
+
+from collections.abc import Callable, Hashable
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from equitrans.data import Batching, Rows
+from equitrans.paper import PAD, Batch
+
+WARM_UP = 3
+"""So many updates are made before one is recorded, for libraries to settle on their kernels."""
+
+
+class FixedBatch:
+    """Room for any batch of some data that has no more than so many rows and forms."""
+
+    def __init__(self, data: Rows, *, rows: int, forms: int, device: torch.device) -> None:
+        self.batch = Batch(
+            source=data.source.new_zeros(rows, data.source.shape[1]),
+            target=data.target.new_zeros(rows, data.target.shape[1]),
+            weight=data.weight.new_zeros(rows),
+            form=data.form.new_zeros(rows),
+            first=data.form.new_zeros(forms),
+        ).to(device)
+
+    @classmethod
+    def for_training(
+        cls, data: Rows, batching: Batching, size: int, *, device: torch.device
+    ) -> "FixedBatch":
+        """Room for any batch that is made of so many forms or pairs."""
+        if batching == "pairs":
+            rows = forms = min(size, len(data.row))
+        else:
+            forms = min(size, data.n_forms)
+            rows = int(torch.bincount(data.form).topk(forms).values.sum())
+        return cls(data, rows=rows, forms=forms, device=device)
+
+    def fill(self, batch: Batch) -> Batch:
+        """The batch at its fixed size; what is left over is its first row with no weight."""
+        here = self.batch
+        for room, words in ((here.source, batch.source), (here.target, batch.target)):
+            wide = words[_filled_up(len(words), len(room))]
+            room.copy_(nn.functional.pad(wide, (0, room.shape[1] - words.shape[1]), value=PAD))
+        spare = len(here.weight) - len(batch.weight)
+        here.weight.copy_(nn.functional.pad(batch.weight, (0, spare)))
+        for room, numbers in ((here.form, batch.form), (here.first, batch.first)):
+            room.copy_(numbers[_filled_up(len(numbers), len(room))])
+        return here
+
+
+def _filled_up(n: int, room: int) -> Int[Tensor, " room"]:
+    """``0 … n−1 0 0 …``."""
+    return nn.functional.pad(torch.arange(n), (0, room - n))
+
+
+class Recorder:
+    """Makes updates: in every phase of training, from the fourth on by replaying it."""
+
+    def __init__(self, room: FixedBatch) -> None:
+        self._room = room
+        self._phase: Hashable = object()  # none that a model has
+        self._made = 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._loss = torch.empty(0)
+
+    def __call__(
+        self, batch: Batch, descend: Callable[[Batch], Tensor], *, phase: Hashable
+    ) -> Tensor:
+        """The loss of an update, as ``descend`` gives it; the next call writes over it."""
+        fixed = self._room.fill(batch)
+        if phase != self._phase:
+            self._phase, self._made, self._graph = phase, 0, None
+        if self._made < WARM_UP:
+            self._made += 1
+            return _aside(descend, fixed)
+        if self._graph is None:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._loss = descend(fixed)
+        self._graph.replay()
+        return self._loss
+
+
+def _aside(descend: Callable[[Batch], Tensor], batch: Batch) -> Tensor:
+    """On a stream of its own, as recording is."""
+    stream, current = torch.cuda.Stream(), torch.cuda.current_stream()
+    stream.wait_stream(current)
+    with torch.cuda.stream(stream):
+        loss = descend(batch)
+    current.wait_stream(stream)
+    return loss

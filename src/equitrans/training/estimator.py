@@ -1,0 +1,130 @@
+"""A model as scikit-learn has them, for its cross-validation, searches and pipelines. Nothing here
+needs scikit-learn: it asks for methods, not for ancestors.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any, Literal
+
+from equitrans.data import Pair, as_pairs
+from equitrans.errors import ConfigError, DataError, RunError, nearest
+from equitrans.models import ModelConfig, TransducerConfig
+from equitrans.paper import LexicalClass
+from equitrans.settings import from_dict
+from equitrans.training.config import TrainingConfig, usual_training
+from equitrans.training.fitting import fit
+from equitrans.training.trained import Trained
+
+Sentences = Iterable[str | Sequence[str]]
+USUAL = TransducerConfig()
+
+
+class Estimator:
+    """A transducer of sentences, which are strings or sequences of words.
+
+    Settings of the model and of training have names of their own: ``model__hidden``,
+    ``training__epochs``. The score is exact match.
+
+    >>> from equitrans.data.scan import VERBS
+    >>> estimator = Estimator([VERBS], model=TransducerConfig(aligner="recursive"))
+    >>> learned = {"walk twice": "I_WALK I_WALK", "run twice": "I_RUN I_RUN", "look": "I_LOOK"}
+    >>> _ = estimator.fit(learned.keys(), learned.values())
+    >>> estimator.predict(["jump twice"])
+    ['I_JUMP I_JUMP']
+    >>> estimator.set_params(model__hidden=8).get_params()["model__hidden"]
+    8
+    """
+
+    trained_: Trained
+    """The model, once there is one."""
+
+    def __init__(
+        self,
+        classes: Iterable[LexicalClass] | Literal["discover"] = (),
+        *,
+        model: ModelConfig = USUAL,
+        training: TrainingConfig | None = None,
+        seed: int = 0,
+        width: int = 3,
+    ) -> None:
+        self.classes = classes
+        self.model = model
+        self.training = training
+        self.seed = seed
+        self.width = width
+
+    def fit(self, X: Sentences, y: Sentences) -> "Estimator":  # noqa: N803
+        """Learn which targets belong to which sources."""
+        targets = list(y)
+        pairs = _pairs(X, targets)
+        self.trained_ = fit(
+            pairs, self.classes, model=self.model, training=self.training, seed=self.seed
+        )
+        self._strings = all(isinstance(target, str) for target in targets)
+        return self
+
+    def predict(self, X: Sentences) -> list[Any]:  # noqa: N803
+        """The target of each source: a string if those learned from were strings, or its words."""
+        found = self._model().predict(list(X), width=self.width)
+        words = [prediction.words for prediction in found]
+        return [self.trained_.text(w) for w in words] if self._strings else words
+
+    def score(self, X: Sentences, y: Sentences) -> float:  # noqa: N803
+        """The share of sources whose target is predicted exactly."""
+        return self._model().score(_pairs(X, y), width=self.width)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All settings by name, those of the model and of training among them if deep."""
+        names = ("classes", "model", "training", "seed", "width")
+        params = {name: getattr(self, name) for name in names}
+        if deep:
+            params |= {f"model__{k}": v for k, v in asdict(self.model).items()}
+            params |= {f"training__{k}": v for k, v in asdict(self._training()).items()}
+        return params
+
+    def set_params(self, **params: Any) -> "Estimator":
+        """Change settings by name; the larger ones first, whatever their order."""
+        known = self.get_params()
+        for name, value in sorted(params.items(), key=lambda item: "__" in item[0]):
+            section, nested, key = name.partition("__")
+            if section == "model" and nested:
+                self.model = from_dict(type(self.model), asdict(self.model) | {key: value})
+            elif section == "training" and nested:
+                self.training = from_dict(TrainingConfig, asdict(self._training()) | {key: value})
+            elif name in known:
+                setattr(self, name, value)
+            else:
+                raise ConfigError(f"{name!r} is not a setting{nearest(name, known)}")
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn wants to know; it alone asks, so it is there."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=True),
+            input_tags=InputTags(two_d_array=False, string=True),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "trained_")
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{k}={v!r}" for k, v in self.get_params(deep=False).items())
+        return f"Estimator({shown})"
+
+    def _training(self) -> TrainingConfig:
+        return self.training or usual_training(self.model)
+
+    def _model(self) -> Trained:
+        if not self.__sklearn_is_fitted__():
+            raise RunError("the estimator has learned nothing yet; call fit first")
+        return self.trained_
+
+
+def _pairs(sources: Sentences, targets: Sentences) -> tuple[Pair, ...]:
+    sources, targets = list(sources), list(targets)
+    if len(sources) != len(targets):
+        raise DataError(f"{len(sources)} sources but {len(targets)} targets; each needs one")
+    return as_pairs(zip(sources, targets, strict=True))

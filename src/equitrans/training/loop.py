@@ -1,0 +1,232 @@
+"""Gradient descent as an iterator of epochs.
+
+All randomness of an epoch comes from the seed and the epoch's number, so a state that is saved
+after an epoch and loaded again continues bit for bit.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+
+import torch
+from torch import Tensor
+
+from equitrans.analysis import judge
+from equitrans.data import Rows, by_form, by_pair
+from equitrans.errors import DivergenceError
+from equitrans.paper import Batch, Model, Moment
+from equitrans.training.breakdowns import Breakdown
+from equitrans.training.config import TrainingConfig
+from equitrans.training.cuda_graphs import FixedBatch, Recorder
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """The figures of one epoch. Losses are −log p per pair; the training loss is weighted as its
+    batches are, and validation figures are None without validation pairs.
+
+    >>> print(Epoch(3, 10, 30, 1.25, 0.5, 0.75, True, 2.0))
+    epoch 3 of 10: loss 1.2500, validation 0.5000, accuracy 75.0 %, best so far
+    """
+
+    number: int
+    of: int | None
+    """The number of epochs in all, or None if only time limits it."""
+    updates: int
+    train_loss: float
+    valid_loss: float | None
+    valid_accuracy: float | None
+    is_best: bool
+    seconds: float
+
+    def __str__(self) -> str:
+        of = "" if self.of is None else f" of {self.of}"
+        text = f"epoch {self.number}{of}: loss {self.train_loss:.4f}"
+        if self.valid_loss is not None and self.valid_accuracy is not None:
+            text += (
+                f", validation {self.valid_loss:.4f}, accuracy {100 * self.valid_accuracy:.1f} %"
+            )
+        return text + (", best so far" if self.is_best else "")
+
+
+@dataclass
+class TrainState:
+    """Everything that changes in training; saved and restored, training continues bit for bit."""
+
+    model: Model
+    optimizer: torch.optim.Optimizer
+    seed: int
+    epoch: int = 0
+    updates: int = 0
+    seconds: float = 0.0
+    best_epoch: int = 0
+    best_loss: float = math.inf
+    best: dict[str, Tensor] = field(default_factory=dict)
+    recorder: Recorder | None = None
+    """The CUDA graph of an update, for models that allow it; it is not saved."""
+
+    @classmethod
+    def new(cls, model: Model, config: TrainingConfig, *, seed: int) -> "TrainState":
+        """Before the first epoch."""
+        make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+        device = next(model.parameters()).device
+        recorded = _can_record(model)
+        # what is recorded reads the rate from memory
+        rate = torch.tensor(config.learning_rate, device=device) if recorded else None
+        optimizer = make(
+            model.parameters(),
+            lr=config.learning_rate if rate is None else rate,
+            weight_decay=config.weight_decay,
+            capturable=recorded,
+            fused=True,
+        )
+        return cls(model, optimizer, seed)
+
+
+def _can_record(model: Model) -> bool:
+    """Whether updates can be recorded, and are worth it."""
+    return next(model.parameters()).is_cuda and model.static
+
+
+def epochs_to_train(data: Rows, config: TrainingConfig) -> int | None:
+    """The number of epochs of a budget; None if only time ends it."""
+    if config.epochs is not None:
+        return config.epochs
+    updates = config.updates
+    if updates is None:
+        if config.seconds is not None:
+            return None
+        updates = min(max(100 * data.n_forms, 500), 5000)
+    return math.ceil(updates / _updates_per_epoch(data, config))
+
+
+def _updates_per_epoch(data: Rows, config: TrainingConfig) -> int:
+    units = data.n_forms if config.batching == "forms" else len(data.row)
+    return config.passes * math.ceil(units / config.batch)
+
+
+def train(
+    state: TrainState, data: Rows, validation: Rows | None, config: TrainingConfig
+) -> Iterator[Epoch]:
+    """Train on, epoch by epoch, until the budget or the patience is used up.
+
+    The best epoch is the one of lowest validation loss, or the last without validation data.
+    """
+    while not ended(state, data, config):
+        started = time.monotonic() - state.seconds
+        state.epoch += 1
+        train_loss = _epoch(state, data, config, started)
+        # on the CPU noticed at its batch, on a GPU only here, with what it has made of the weights
+        find = partial(Breakdown.among, state.model)
+        _refuse_divergence(state, "training loss", train_loss, partial(find, data))
+        valid_loss = accuracy = None
+        if validation is not None:
+            valid_loss, accuracy = judge(state.model, validation)
+            # the last update of all may be the one that goes wrong
+            _refuse_divergence(state, "validation loss", valid_loss, partial(find, validation))
+        is_best = valid_loss is None or valid_loss < state.best_loss
+        if is_best:
+            state.best_epoch = state.epoch
+            state.best_loss = math.inf if valid_loss is None else valid_loss
+            state.best = {k: v.detach().clone() for k, v in state.model.state_dict().items()}
+        state.seconds = time.monotonic() - started
+        yield Epoch(
+            number=state.epoch,
+            of=epochs_to_train(data, config),
+            updates=state.updates,
+            train_loss=train_loss,
+            valid_loss=valid_loss,
+            valid_accuracy=accuracy,
+            is_best=is_best,
+            seconds=state.seconds,
+        )
+
+
+def _refuse_divergence(
+    state: TrainState, kind: str, value: float, find: Callable[[], Breakdown | None]
+) -> None:
+    if not math.isfinite(value):
+        raise DivergenceError(
+            f"epoch {state.epoch}: the {kind} is {value}; "
+            "a smaller training.learning_rate or training.clip may help",
+            find(),
+        )
+
+
+def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float) -> float:
+    """The passes of one epoch, or as much of them as time allows; gives the mean loss."""
+    epochs, per_epoch = epochs_to_train(data, config), _updates_per_epoch(data, config)
+    seed = (state.seed * 1_000_003 + state.epoch) % 2**63
+    generator = torch.Generator().manual_seed(seed)
+    one = partial(by_form, forms=config.batch)
+    if config.batching == "pairs":
+        one = partial(by_pair, pairs=config.batch)
+    batches = chain.from_iterable(one(data, generator=generator) for _ in range(config.passes))
+    device = next(state.model.parameters()).device
+    total, weight = torch.zeros((), device=device), 0.0
+    state.model.train()
+    if state.recorder is None and _can_record(state.model):
+        room = FixedBatch.for_training(data, config.batching, config.batch, device=device)
+        state.recorder = Recorder(room)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)  # for dropout
+        for batch in batches:
+            done = 0.0 if epochs is None else state.updates / (epochs * per_epoch)
+            if config.seconds is not None:
+                done = max(done, (time.monotonic() - started) / config.seconds)
+            if done >= 1:
+                break
+            share = float(batch.weight.sum())
+            # the sum stays on its device: to look at it would be to wait for it
+            total += update(state, batch, config, Moment(state.updates, done)) * share
+            weight += share
+    return float(total) / weight if weight else 0.0
+
+
+def ended(state: TrainState, data: Rows, config: TrainingConfig) -> bool:
+    """Whether the budget or the patience is used up."""
+    epochs = epochs_to_train(data, config)
+    return (
+        (epochs is not None and state.epoch >= epochs)
+        or (config.seconds is not None and state.seconds >= config.seconds)
+        or (config.patience is not None and state.epoch - state.best_epoch >= config.patience)
+    )
+
+
+def update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Moment) -> Tensor:
+    """One step of the optimiser; gives the batch's mean loss."""
+    if config.schedule == "cosine":
+        rate = config.learning_rate * (0.02 + 0.98 * (1 + math.cos(math.pi * moment.done)) / 2)
+        for group in state.optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+    state.updates += 1
+    if state.recorder is not None:
+        descend = partial(_descend, state, config, moment)
+        return state.recorder(batch, descend, phase=state.model.phase(moment))
+    device = next(state.model.parameters()).device
+    return _descend(state, config, moment, batch.to(device))
+
+
+def _descend(state: TrainState, config: TrainingConfig, moment: Moment, batch: Batch) -> Tensor:
+    """The batch's mean loss, one step lower along its gradient after this."""
+    model, random = state.model, torch.get_rng_state()
+    state.optimizer.zero_grad(set_to_none=True)
+    loss = (model.loss(batch, moment=moment) * batch.weight).sum() / batch.weight.sum()
+    # before the step, while the weights are those that the batch met; a GPU is not waited for
+    met = partial(Breakdown.met, model, batch, random=random, moment=moment)
+    found = math.nan if loss.is_cuda else float(loss.detach())
+    if not loss.is_cuda:
+        _refuse_divergence(state, "training loss", found, partial(met, loss=found))
+    loss.backward()
+    if config.clip is not None:
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+        if not norm.is_cuda:
+            _refuse_divergence(state, "gradient", float(norm), partial(met, loss=found))
+    state.optimizer.step()
+    return loss.detach()

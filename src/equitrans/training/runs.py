@@ -1,0 +1,333 @@
+"""One directory = one training run, and everything known of it.
+
+config.json       settings, seed, version
+vocabulary.json   words and classes
+epochs.jsonl      a line per epoch
+orbits.jsonl      the orbits of one sentence through training, if asked for
+model.safetensors the weights of the best epoch
+grammar.json      the rules of a recursive aligner
+state.safetensors all that is needed to go on
+broken.safetensors the batch at which a loss was no number, and the weights that it met
+lock              there while a process trains, which it names
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from equitrans.analysis import family, orbits
+from equitrans.data import Data, Pair, load_data, split_words
+from equitrans.errors import (
+    ConfigError,
+    DataError,
+    DivergenceError,
+    EquitransError,
+    RunError,
+    shown,
+)
+from equitrans.files import (
+    LOCK,
+    append_line,
+    flush,
+    locked,
+    read_part,
+    read_text,
+    refuse_links,
+    refuse_used,
+    remove_leftovers,
+    write_atomically,
+)
+from equitrans.paper import Symmetry
+from equitrans.settings import check_seed, from_dict
+from equitrans.training.breakdowns import Breakdown
+from equitrans.training.cards import Figures
+from equitrans.training.checkpoints import Checkpoint
+from equitrans.training.config import RunConfig
+from equitrans.training.learning import Learning, Rules, Step, longest_prediction, start
+from equitrans.training.loop import Epoch, TrainState
+from equitrans.training.tensors import pack
+from equitrans.training.trained import WEIGHTS, Trained
+
+STATE, LOG, ORBITS = "state.safetensors", "epochs.jsonl", "orbits.jsonl"
+BROKEN = "broken.safetensors"
+
+CHECKPOINT_SECONDS = 5.0
+"""At most so much training is lost when the machine goes down, beside the epoch it was in."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run on disk."""
+
+    path: Path
+    config: RunConfig
+    trained: Trained
+    """The model, with random weights until it is trained or loaded."""
+    digest: str
+
+    @classmethod
+    def create(cls, path: Path | str, config: RunConfig, data: Data) -> "Run":
+        """A new run in an empty or absent directory."""
+        path = Path(path)
+        refuse_used(path, resumable=True)
+        pairs = data.train + data.valid
+        trained = Trained.new(
+            config.model,
+            Symmetry.of(data.classes, pairs, config.model.group),
+            max_length=longest_prediction(pairs),
+            characters=config.data.characters,
+            seed=config.seed,
+        )
+        if config.orbits is not None:
+            family(_pair(config.orbits, data, config.data.characters), trained.symmetry)
+        path.mkdir(parents=True, exist_ok=True)
+        run = cls(path, config, trained, data.digest)
+        with run._lock():
+            refuse_used(path, resumable=True)  # another process may have been quicker
+            try:
+                trained.save_description(
+                    path,
+                    data=asdict(config.data),
+                    training=asdict(config.training),
+                    seed=config.seed,
+                    orbits=config.orbits,
+                    orbits_every=config.orbits_every,
+                    digest=data.digest,
+                )
+                flush(path.parent)
+            except BaseException:
+                shutil.rmtree(path, ignore_errors=True)  # it was empty or absent
+                raise
+        return run
+
+    @classmethod
+    def open(cls, path: Path | str) -> "Run":
+        """A run that was created before."""
+        path = Path(path)
+        refuse_links(path)
+        content = read_part(path / "config.json")
+        try:
+            # before the first checkpoint training starts again, from the same random weights
+            check_seed(content["seed"])
+            trained = Trained.load_description(path, seed=content["seed"])
+            settings = {
+                f"{section}.{name}": value
+                for section in ("data", "model", "training")
+                for name, value in _table(content, section).items()
+            }
+            settings |= {"kind": content.get("kind", "transducer"), "seed": content["seed"]}
+            settings |= {n: content[n] for n in ("orbits", "orbits_every") if n in content}
+            config = RunConfig.from_settings(settings)
+            return cls(path, config, trained, content["digest"])
+        except KeyError as missing:
+            raise RunError(
+                f"{path} is a model, not a training run: no {missing} in config.json"
+            ) from None
+        except ConfigError as error:
+            raise RunError(f"{path / 'config.json'} is damaged: {error}") from None
+
+    def load_data(self) -> Data:
+        """The data that the run was created with, found to be still the same."""
+        known = self.trained.symmetry.classes
+        data = load_data(self.config.data, seed=self.config.seed, classes=known)
+        if data.digest != self.digest:
+            raise RunError(
+                f"{data.origin} has changed since {self.path} was created; the run cannot go on"
+            )
+        return data
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to train."""
+        return self._checkpoint.is_finished
+
+    @property
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.path / STATE)
+
+    def _lock(self) -> AbstractContextManager[None]:
+        return locked(self.path / LOCK, what=str(self.path))
+
+    def repair(self) -> None:
+        """Write the best weights again if their file is missing or differs from the checkpoint."""
+        if self._checkpoint.exists:
+            with self._lock():
+                best, weights = self._checkpoint.best(self.trained.model), self.path / WEIGHTS
+                content = pack(best)
+                if best and (not weights.is_file() or weights.read_bytes() != content):
+                    write_atomically(weights, content)
+
+    def learning(self, data: Data, *, device: str | torch.device = "cpu") -> Learning:
+        """The learning of the run: at its last checkpoint, or at its start."""
+        config = self.config
+        learning = start(
+            self.trained.model,
+            config.model,
+            config.training,
+            data,
+            seed=config.seed,
+            device=device,
+        )
+        if self._checkpoint.exists and learning.state is not None:
+            self._checkpoint.load(learning.state)
+        return learning
+
+    def state(self, *, device: str | torch.device = "cpu") -> TrainState:
+        """Where gradient descent stands: at the last checkpoint, or at its start."""
+        model = self.trained.model.to(device)
+        state = TrainState.new(model, self.config.training, seed=self.config.seed)
+        if self._checkpoint.exists:
+            self._checkpoint.load(state)
+        return state
+
+    def train(self, data: Data, *, device: str | torch.device = "cpu") -> Iterator[Step]:
+        """Learn from where the run stands to its end; every step is logged before it is yielded."""
+        with self._lock(), self._saving_divergence():
+            remove_leftovers(self.path)
+            learning = self.learning(data, device=device)
+            self._trim_log(LOG, learning.step)
+            record = self._orbit_recorder(data, learning)
+            saved_at, saved_best = time.monotonic(), learning.best_step
+            for step in learning:
+                append_line(self.path / LOG, json.dumps(asdict(step)))
+                finished = learning.finished
+                record(finished=finished)
+                if finished or time.monotonic() - saved_at > CHECKPOINT_SECONDS:
+                    if learning.best_step > saved_best:
+                        replace(self.trained, model=learning.model).save_grammar(self.path)
+                        write_atomically(self.path / WEIGHTS, pack(learning.best))
+                    self._save_checkpoint(learning, finished=finished)
+                    saved_at, saved_best = time.monotonic(), learning.best_step
+                yield step
+
+    @contextmanager
+    def _saving_divergence(self) -> Iterator[None]:
+        """Save the batch whose loss is NaN or infinite, and name the file in the error."""
+        try:
+            yield
+        except DivergenceError as error:
+            if not isinstance(error.breakdown, Breakdown):
+                raise
+            path = self.path / BROKEN
+            error.breakdown.save(path)
+            raise DivergenceError(f"{error}; the batch is saved in {path}") from error
+
+    def _save_checkpoint(self, learning: Learning, *, finished: bool) -> None:
+        for name in (LOG, ORBITS):  # a checkpoint relies on the lines before it
+            if (self.path / name).is_file():
+                flush(self.path / name)
+        self._checkpoint.save(learning, finished=finished)
+
+    def _orbit_recorder(self, data: Data, learning: Learning) -> Callable[..., None]:
+        """A function that records the orbits of the run's sentence every few epochs."""
+        if self.config.orbits is None:
+            return lambda *, finished: None
+        pair = _pair(self.config.orbits, data, self.config.data.characters)
+        symmetry, every = self.trained.symmetry, self.config.orbits_every
+
+        def record(*, finished: bool) -> None:
+            if finished or learning.step % every == 0:
+                found = orbits(learning.model, pair, symmetry)
+                sizes = [len(orbit) for orbit in found.observed]
+                line = {"epoch": learning.step, "observed": sizes, "losses": found.losses}
+                append_line(self.path / ORBITS, json.dumps(line))
+
+        if learning.step == 0:
+            self._trim_log(ORBITS, 0)
+            record(finished=False)
+        else:
+            self._trim_log(ORBITS, learning.step // every + 1)
+        return record
+
+    def epochs(self) -> list[dict[str, Any]]:
+        """All steps so far, as they were logged."""
+        path = self.path / LOG
+        return _logged(path, _check_step) if path.is_file() else []
+
+    def figures(self) -> Figures:
+        """What the log says of a finished run; nothing before, when the log may be ahead of the
+        weights.
+        """
+        if not self.is_finished:
+            return Figures()
+        steps = self.epochs()
+        if not steps:
+            raise RunError(f"{self.path / LOG} is damaged: it is empty, but the run is finished")
+        if "rules" in steps[-1]:
+            return Figures(seconds=steps[-1]["seconds"])
+        best = next((step for step in reversed(steps) if step["is_best"]), steps[-1])
+        return Figures(
+            epochs=steps[-1]["number"],
+            best_epoch=best["number"],
+            seconds=steps[-1]["seconds"],
+            valid_loss=best["valid_loss"],
+            valid_accuracy=best["valid_accuracy"],
+        )
+
+    def orbit_records(self) -> list[dict[str, Any]]:
+        """The observed orbits of the run's sentence through training."""
+        path = self.path / ORBITS
+        if not path.is_file():
+            raise RunError(
+                f"{self.path} has no record of orbits; train with --orbits SENTENCE to get one"
+            )
+        return _logged(path, _check_orbits)
+
+    def _trim_log(self, name: str, lines: int) -> None:
+        """Forget what was logged but not saved: it will come again."""
+        path = self.path / name
+        if path.is_file():
+            kept = path.read_bytes().splitlines(keepends=True)[:lines]
+            write_atomically(path, b"".join(kept))
+
+
+def _logged(path: Path, check: Callable[[Any], object]) -> list[dict[str, Any]]:
+    """The lines of a log; the last one may be half written while a run goes on."""
+    found = []
+    for number, line in enumerate(read_text(path, RunError).split("\n")[:-1], start=1):
+        try:
+            found.append(json.loads(line))
+            check(found[-1])
+        except (EquitransError, RecursionError, ValueError) as error:
+            raise RunError(f"{path} is damaged: line {number}: {error}") from None
+    return found
+
+
+def _check_step(line: Any) -> None:
+    """Raise ConfigError unless a line is the log of an epoch or of learned rules."""
+    from_dict(Rules if isinstance(line, dict) and "rules" in line else Epoch, line)
+
+
+def _table(content: dict[str, Any], section: str) -> dict[str, Any]:
+    """A table of config.json."""
+    if not isinstance(table := content[section], dict):
+        raise ConfigError(f"{section} is {shown(table)}; expected a table of settings")
+    return table
+
+
+def _check_orbits(line: Any) -> None:
+    """An error unless a line says what orbits were observed when."""
+    kinds = {"epoch": int, "observed": list, "losses": list}
+    for name, kind in kinds.items():
+        value = line.get(name) if isinstance(line, dict) else None
+        if not isinstance(value, kind):
+            raise RunError(f"{name} is {shown(value)}")
+    for value in (*line["observed"], *line["losses"]):
+        if not isinstance(value, int | float):
+            raise RunError(f"{shown(value)} is not a number")
+
+
+def _pair(sentence: str, data: Data, characters: bool) -> Pair:
+    """The pair of a source sentence, which must be in the data."""
+    source = split_words(sentence, characters=characters)
+    for pair in (*data.train, *data.valid, *data.test):
+        if pair.source == source:
+            return pair
+    raise DataError(f"{sentence!r} is not in the data, so its target is not known")

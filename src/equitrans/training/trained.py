@@ -1,0 +1,347 @@
+"""A trained model: sentences in, predictions out. A model is a directory, and so is a run:
+
+config.json        settings, version, and what is known of its origin
+vocabulary.json    words and classes
+grammar.json       the rules of a recursive aligner
+model.safetensors  the weights
+README.md          its card, if it is to be read by others
+"""
+
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from equitrans.analysis import (
+    Alignment,
+    Audit,
+    Orbits,
+    Report,
+    Words,
+    audit,
+    evaluate,
+    is_plain,
+    orbits,
+    predict,
+)
+from equitrans.data import (
+    AnyPair,
+    Pair,
+    Rows,
+    as_pairs,
+    in_order,
+    join_words,
+    split_words,
+    symmetry_from_json,
+    symmetry_to_json,
+)
+from equitrans.errors import DataError, EquitransError, RunError, SymmetryError, shown
+from equitrans.files import FORMAT, find_file, read_part, refuse_links, write_atomically
+from equitrans.models import (
+    Learned,
+    ModelConfig,
+    build,
+    check_limits,
+    find_model,
+    learned_from_json,
+    learned_to_json,
+    name_of,
+)
+from equitrans.paper import Hypothesis, LexicalClass, Model, Symmetry
+from equitrans.settings import (
+    LONGEST_PREDICTION,
+    MOST_WEIGHTS,
+    check_pairs,
+    check_sentence,
+    from_dict,
+)
+from equitrans.training import hub
+from equitrans.training.cards import Origin, model_card
+from equitrans.training.tensors import Budget, check_tensors, pack, read_header, read_tensors
+
+WEIGHTS = "model.safetensors"
+GRAMMAR = "grammar.json"
+CARD = "README.md"
+FILES = ("config.json", "vocabulary.json", GRAMMAR, WEIGHTS)
+"""All that a model needs."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model.
+
+    >>> from equitrans import TransducerConfig
+    >>> trained = Trained.new(TransducerConfig(), Symmetry.of([], [(("a",), ("A",))]), max_length=3)
+    >>> len(trained.predict(["a a"])[0].words) <= 3
+    True
+    """
+
+    model: Model
+    config: ModelConfig
+    max_length: int
+    characters: bool = False
+    origin: Origin = field(default_factory=Origin)
+
+    @classmethod
+    def new(
+        cls,
+        config: ModelConfig,
+        symmetry: Symmetry,
+        *,
+        max_length: int,
+        characters: bool = False,
+        seed: int = 0,
+        learned: Learned | None = None,
+        budget: Budget | None = None,
+    ) -> "Trained":
+        """A model with random weights, the same for the same seed; a recursive aligner has the
+        rules given, or none.
+        """
+        check_limits(config, symmetry)
+        with (
+            torch.random.fork_rng(devices=[]),
+            budget or Budget(MOST_WEIGHTS, "the model would have more than {} weights"),
+        ):
+            torch.manual_seed(seed)
+            return cls(build(config, symmetry, learned), config, max_length, characters)
+
+    @property
+    def symmetry(self) -> Symmetry:
+        """The classes and vocabularies of the model."""
+        return self.model.symmetry
+
+    def words(self, sentence: str | Sequence[str]) -> Words:
+        """A sentence as words."""
+        words = self._target(sentence)
+        if not words:
+            raise DataError(f"{sentence!r} has no words")
+        return words
+
+    def text(self, words: Iterable[str]) -> str:
+        """Words as a sentence."""
+        return join_words(words, characters=self.characters)
+
+    def predict(
+        self, sentences: Iterable[str | Sequence[str]], *, width: int = 3
+    ) -> list[Hypothesis[str]]:
+        """The best target of each sentence, by beam search; width 1 is greedy."""
+        return [best[0] for best in self.n_best(sentences, n=1, width=width)]
+
+    def n_best(
+        self, sentences: Iterable[str | Sequence[str]], *, n: int, width: int = 3
+    ) -> list[list[Hypothesis[str]]]:
+        """Up to n targets of each sentence, best first."""
+        if isinstance(sentences, str):
+            raise DataError(f"{shown(sentences)} is one sentence; give a list of them")
+        return predict(
+            self.model,
+            [self.words(s) for s in sentences],
+            width=max(width, n),
+            max_length=self.max_length,
+            n_best=n,
+        )
+
+    def evaluate(self, pairs: Iterable[AnyPair], *, width: int = 3) -> Report:
+        """Exact match over pairs, with errors and breakdowns."""
+        pairs = _checked(pairs)
+        return evaluate(self.model, pairs, width=width, max_length=self.max_length)
+
+    def score(self, pairs: Iterable[AnyPair], *, width: int = 3) -> float:
+        """The share of pairs predicted exactly."""
+        return self.evaluate(pairs, width=width).exact_match
+
+    @torch.no_grad()
+    def align(self, pair: AnyPair) -> Alignment:
+        """Which source word each target word comes from."""
+        (pair,) = _checked([pair])
+        self.model.eval()
+        device = next(self.model.parameters()).device
+        # one pair in a batch of its own: the row may be another member of its orbit, aligned alike
+        (batch,) = in_order(Rows.of([pair], self.model.sharing))
+        prob = self.model.alignments(batch.to(device))[0].tolist()
+        return Alignment(
+            source=("BOS", *pair.source, "EOS"),
+            target=(*pair.target, "EOS"),
+            prob=tuple(tuple(row) for row in prob),
+        )
+
+    def audit(
+        self,
+        pairs: Iterable[AnyPair],
+        classes: Iterable[LexicalClass] | None = None,
+        *,
+        tolerance: float = 1e-5,
+        width: int = 3,
+    ) -> Audit:
+        """How equivariant the model is on some pairs, under its own classes or under others."""
+        symmetry = self.symmetry
+        if classes is not None:
+            symmetry = Symmetry(symmetry.source, symmetry.target, tuple(classes), symmetry.kind)
+        if not symmetry.classes:
+            raise SymmetryError("the model has no classes; say under which to audit it")
+        pairs = _checked(pairs)
+        return audit(
+            self.model,
+            pairs,
+            symmetry,
+            tolerance=tolerance,
+            width=width,
+            max_length=self.max_length,
+        )
+
+    def orbits(
+        self, sentence: str | Sequence[str], target: str | Sequence[str] | None = None
+    ) -> Orbits:
+        """The family of a sentence and its orbits; without a target, with the predicted one."""
+        source = self.words(sentence)
+        words = self.predict([source])[0].words if target is None else self._target(target)
+        pair, alignment = Pair(source, words), None
+        if not is_plain(pair, self.symmetry):
+            alignment = [n - 1 for n in self.align(pair).best[:-1]]
+        return orbits(self.model, pair, self.symmetry, alignment)
+
+    def _target(self, sentence: str | Sequence[str]) -> Words:
+        """A target as words; it may have none."""
+        words = sentence
+        if isinstance(sentence, str):
+            words = split_words(sentence, characters=self.characters)
+        check_sentence(words)
+        return tuple(words)
+
+    def save_pretrained(self, directory: Path | str, *, name: str | None = None) -> None:
+        """Write a directory that needs nothing else, with a card for others to read."""
+        directory = Path(directory)
+        self.save(directory)
+        size = sum(p.numel() for p in self.model.parameters())
+        name = name or directory.resolve().name
+        card = model_card(name, self._config(), self.origin, self.symmetry, parameters=size)
+        write_atomically(directory / CARD, card)
+
+    @classmethod
+    def from_pretrained(
+        cls, name: Path | str, *, revision: str | None = None, device: str | torch.device = "cpu"
+    ) -> "Trained":
+        """A model from a folder, or by its name on the Hugging Face hub, ``owner/name``."""
+        with hub.fetched(name, FILES, revision=revision) as folder:
+            return cls.load(folder, device=device)
+
+    def push_to_hub(self, name: str, *, private: bool = False, revision: str | None = None) -> str:
+        """Put the model on the Hugging Face hub as ``owner/name``, and give its address."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.save_pretrained(folder, name=name)
+            return hub.push(Path(folder), name, private=private, revision=revision)
+
+    def save(self, directory: Path | str) -> None:
+        """Write all but the card into a directory."""
+        directory = Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        self.save_description(directory)
+        self.save_grammar(directory)
+        write_atomically(directory / WEIGHTS, pack(self.model.state_dict()))
+
+    def save_description(self, directory: Path, **more: Any) -> None:
+        """Everything but the weights."""
+        write_atomically(directory / "vocabulary.json", _json(symmetry_to_json(self.symmetry)))
+        write_atomically(directory / "config.json", _json(self._config() | more))
+
+    def _config(self) -> dict[str, Any]:
+        from equitrans import __version__
+
+        config = {
+            "format": FORMAT,
+            "version": __version__,
+            "max_length": self.max_length,
+            "characters": self.characters,
+            "kind": name_of(self.config),
+            "model": asdict(self.config),
+        }
+        origin = self.origin.to_json()
+        return config | {"origin": origin} if origin else config
+
+    def save_grammar(self, directory: Path) -> None:
+        """Write the rules of the model, if it has any."""
+        if self.model.learned is not None:
+            content = {"format": FORMAT, **learned_to_json(self.model.learned, self.symmetry)}
+            write_atomically(directory / GRAMMAR, _json(content))
+
+    @classmethod
+    def load(cls, directory: Path | str, *, device: str | torch.device = "cpu") -> "Trained":
+        """Read what ``save`` or a training run has written."""
+        directory = Path(directory)
+        refuse_links(directory)
+        read_part(directory / "config.json")  # is there a model at all, of a format that is known
+        find_file(directory / "vocabulary.json")
+        path = directory / WEIGHTS
+        if not path.is_file():
+            raise RunError(
+                f"{path} is missing: training ended before its first checkpoint; "
+                f"equitrans train --resume {directory} continues it"
+            )
+        header = read_header(path)
+        # some are made twice over in building
+        room = Budget(2 * header.numbers + 1_000_000, f"it has more weights than {path}")
+        trained = cls.load_description(directory, budget=room)
+        shapes = {name: tuple(t.shape) for name, t in trained.model.state_dict().items()}
+        check_tensors(path, header, shapes)
+        weights = read_tensors(path)
+        trained.model.load_state_dict(weights)
+        if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
+            raise RunError(f"{path} holds weights that are not numbers; training went wrong")
+        trained.model.to(device).eval()
+        return trained
+
+    @classmethod
+    def load_description(
+        cls, directory: Path, *, seed: int = 0, budget: Budget | None = None
+    ) -> "Trained":
+        """The model that a directory describes, with random weights, yet to be filled in."""
+        refuse_links(directory)
+        config = read_part(directory / "config.json")
+        words = read_part(directory / "vocabulary.json")
+        try:
+            # the first runs had one model, and did not name it
+            model = from_dict(
+                find_model(config.get("kind", "transducer")), config["model"], section="model"
+            )
+            symmetry = symmetry_from_json(words, model.group)
+            length = config["max_length"]
+            if type(length) is not int or length < 1:
+                raise RunError(f"max_length is {shown(length)}; it must be a number above 0")
+            if length > LONGEST_PREDICTION:
+                raise RunError(
+                    f"max_length is {shown(length)}; it must be at most {LONGEST_PREDICTION}"
+                )
+            if not isinstance(characters := config["characters"], bool):
+                raise RunError(f"characters is {shown(characters)}; it must be true or false")
+            learned = None
+            if (directory / GRAMMAR).is_file():
+                learned = learned_from_json(read_part(directory / GRAMMAR), symmetry)
+            trained = cls.new(
+                model,
+                symmetry,
+                max_length=length,
+                characters=characters,
+                seed=seed,
+                learned=learned,
+                budget=budget,
+            )
+            return replace(trained, origin=Origin.of_config(config))
+        except KeyError as missing:
+            raise RunError(f"{directory} does not describe a model: no {missing}") from None
+        except (TypeError, AttributeError, EquitransError) as error:
+            raise RunError(f"{directory} does not describe a model: {error}") from None
+
+
+def _checked(pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
+    """Pairs from whatever has two sides, none of them too long."""
+    made = as_pairs(pairs)
+    check_pairs(made)
+    return made
+
+
+def _json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

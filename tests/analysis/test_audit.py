@@ -1,0 +1,144 @@
+"""The audit passes what is equivariant, and nothing else."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from equitrans.analysis.audits import _distance, audit
+from equitrans.data.pairs import Pair
+from equitrans.errors import DataError, SymmetryError
+from equitrans.models.configs import TransducerConfig
+from equitrans.paper.symmetry import LexicalClass, Symmetry
+from equitrans.training.trained import Trained
+from worlds import SYMMETRIES, TURNS, VERBS, random_pairs, small, symmetry
+
+PAIRS = random_pairs(seed=3, count=12)
+
+
+def audited(model, s, **settings):
+    return audit(model, PAIRS, s, **({"tolerance": 1e-9, "max_length": 8} | settings))
+
+
+@pytest.mark.parametrize("name", [n for n in SYMMETRIES if n != "no class"])
+@pytest.mark.parametrize("marginal", ["sum", "max"])
+def test_theorem_3_a_transducer_passes_under_its_own_group(name, marginal):
+    found = audited(small(SYMMETRIES[name], marginal=marginal), SYMMETRIES[name])
+    assert found.passed
+    assert found.max_deviation < 1e-12
+    assert found.elements == SYMMETRIES[name].group.order
+
+
+def test_a_model_without_classes_fails_under_some():
+    found = audited(small(SYMMETRIES["no class"]), SYMMETRIES["verbs"])
+    assert not found.passed
+    assert found.max_deviation > 0.1
+    assert found.mismatches
+    assert found.worst.deviation == found.max_deviation
+
+
+def test_a_model_of_one_class_fails_under_two():
+    assert not audited(small(SYMMETRIES["verbs"]), SYMMETRIES["verbs × turns"]).passed
+
+
+def test_a_model_of_the_cyclic_group_fails_under_the_symmetric_one():
+    model = small(SYMMETRIES["verbs"])
+    assert audited(model, SYMMETRIES["verbs"]).passed
+    assert not audited(model, SYMMETRIES["symmetric verbs"]).passed
+
+
+def test_the_smallest_crack_in_the_table_is_found():
+    s = SYMMETRIES["verbs"]
+    model = small(s, translator="table")
+    torch.nn.init.normal_(model.translator.logits)
+    assert audited(model, s).passed
+    shared = model.translator.shared.clone()
+    logits = torch.nn.Parameter(torch.cat([model.translator.logits, torch.zeros(1)]))
+    place = s.source.index["walk"], s.target.index["go"]
+    logits.data[-1] = model.translator.logits[shared[place]] + 1e-6
+    shared[place] = len(logits) - 1
+    model.translator.logits, model.translator.shared = logits, shared
+    found = audited(model, s)
+    assert not found.passed
+    assert 1e-9 < found.max_deviation < 1e-5
+
+
+def test_predictions_that_tie_are_counted_apart():
+    s = SYMMETRIES["verbs"]
+    model = small(s, translator="table")
+    torch.nn.init.zeros_(model.translator.logits)
+    # whatever the source, any verb is the best word, and decoding has to take one of them
+    verbs = [s.target.index[word] for word in VERBS.target]
+    model.translator.logits.data[model.translator.shared[:, verbs].flatten()] = 3.0
+    found = audited(model, s)
+    assert found.passed
+    assert found.ties > 0
+
+
+def test_a_large_group_is_represented_by_its_generators():
+    s = replace(SYMMETRIES["three classes"], kind="symmetric")
+    big = symmetry(*s.classes, kind="symmetric")
+    assert audited(small(big), big).elements == big.group.order == 288
+    trained = Trained.new(TransducerConfig(k=4, d=4, embedding=4, hidden=4), big, max_length=5)
+    assert trained.audit(PAIRS).passed
+    from equitrans.analysis import audits as room
+
+    before, room.EVERY = room.EVERY, 100
+    try:
+        found = audited(small(big), big)
+    finally:
+        room.EVERY = before
+    assert found.sampled
+    assert found.elements == 9  # the powers of a swap and a shift of 3, of 4, and of a swap
+    assert found.passed
+
+
+def test_a_large_group_reaches_every_word_of_a_class(monkeypatch):
+    # a model that treats one word apart must fail, though no generator takes the pair there
+    words = tuple(f"w{i}" for i in range(7))
+    verbs = LexicalClass("verbs", words, tuple(w.upper() for w in words))
+    s = Symmetry.of([verbs], [], "symmetric")
+    model = small(Symmetry(s.source, s.target), translator="table")
+    torch.nn.init.zeros_(model.translator.logits)
+    odd = s.source.index["w5"], s.target.index["W5"]
+    model.translator.logits.data[model.translator.shared[odd]] = 1.0
+    pair = [Pair(("w0",), ("W0",))]
+    assert s.group.order > 1000
+    assert not audit(model, pair, s, max_length=3).passed
+
+
+def test_predictions_that_do_not_commute_fail_even_where_the_pairs_given_agree():
+    s = SYMMETRIES["verbs"]
+    model = small(symmetry(), translator="table")
+    torch.nn.init.zeros_(model.translator.logits)
+    table = model.translator
+    # of the pair's own words nothing differs, but after `jump` another word is the best
+    table.logits.data[table.shared[s.source.index["jump"], s.target.index["go"]]] = 2.0
+    table.logits.data[table.shared[s.source.index["walk"], s.target.index["stop"]]] = 2.0
+    found = audit(model, [Pair(("walk",), ("LOOK",))], s, tolerance=10.0, max_length=4)
+    assert found.max_deviation <= 10.0
+    assert found.passed == (not found.mismatches)
+    loose = audit(model, [Pair(("walk",), ("LOOK",))], s, tolerance=1e-3, max_length=4)
+    assert loose.mismatches
+    assert not loose.passed
+
+
+def test_an_infinite_deviation_is_one_whichever_side_it_is_on():
+    assert _distance(math.inf, 1.0) == _distance(1.0, math.inf) == math.inf
+    assert _distance(math.inf, math.inf) == 0.0
+
+
+def test_what_moves_nothing_shows_nothing():
+    with pytest.raises(DataError, match="moves no word"):
+        audit(small(SYMMETRIES["verbs"]), [Pair(("twice",), ("go",))], SYMMETRIES["verbs"],
+              max_length=3)  # fmt: skip
+
+
+def test_there_must_be_pairs_and_classes():
+    with pytest.raises(DataError, match="no pairs"):
+        audit(small(SYMMETRIES["verbs"]), [], SYMMETRIES["verbs"], max_length=3)
+    trained = Trained.new(TransducerConfig(), symmetry(), max_length=5)
+    with pytest.raises(SymmetryError, match="has no classes"):
+        trained.audit(PAIRS)
+    assert not trained.audit(PAIRS, [VERBS, TURNS]).passed

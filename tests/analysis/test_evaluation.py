@@ -1,0 +1,105 @@
+"""Predictions, reports and alignments in words."""
+
+import pytest
+import torch
+
+from equitrans.analysis.evaluation import Report, Tally, evaluate, predict
+from equitrans.data.pairs import Pair
+from equitrans.errors import DataError, VocabularyError
+from equitrans.paper.symmetry import LexicalClass
+from equitrans.training.config import TrainingConfig
+from equitrans.training.fitting import fit
+from equitrans.training.trained import Trained
+from worlds import SYMMETRIES, random_pairs, small
+
+VERBS = LexicalClass("verbs", ("walk", "run", "jump"), ("WALK", "RUN", "JUMP"))
+PAIRS = [
+    Pair((v, *rest), (a,) * n)
+    for v, a in zip(VERBS.source, VERBS.target, strict=True)
+    for rest, n in (((), 1), (("twice",), 2), (("thrice",), 3))
+][:-1]
+
+
+pytestmark = pytest.mark.usefixtures("float32")
+
+
+@pytest.fixture(scope="module")
+def trained():
+    torch.set_default_dtype(torch.float32)
+    return fit(PAIRS, [VERBS], training=TrainingConfig(updates=300))
+
+
+def test_a_report_counts_what_is_right_by_length_and_by_template():
+    pairs = (Pair(("a",), ("A",)), Pair(("b",), ("B",)), Pair(("a", "c"), ("A", "C")))
+    report = Report(
+        pairs, (("A",), ("X",), ("A", "C")), (("<l>",), ("<l>",), ("<l>", "c")), loss=None
+    )
+    assert report.exact_match == 2 / 3
+    assert report.by_length() == {1: Tally(1, 2), 2: Tally(1, 1)}
+    assert list(report.by_template().items()) == [
+        (("<l>",), Tally(1, 2)),
+        (("<l>", "c"), Tally(1, 1)),
+    ]
+    assert report.errors == ((pairs[1], ("X",)),)
+
+
+def test_predictions_come_in_the_order_asked_for_whatever_their_lengths():
+    model = small(SYMMETRIES["verbs"], seed=4)
+    sentences = [x for x, _ in random_pairs(21, 20)]
+    together = predict(model, sentences, width=2, max_length=8)
+    for sentence, expected in zip(sentences, together, strict=True):
+        assert predict(model, [sentence], width=2, max_length=8)[0][0].words == expected[0].words
+
+
+def test_an_unknown_source_word_is_answered_with_the_nearest(trained):
+    with pytest.raises(VocabularyError, match="unknown word 'junp'; did you mean 'jump'"):
+        trained.predict(["junp twice"])
+
+
+def test_an_unknown_target_word_makes_a_pair_wrong_and_the_loss_unknown(trained):
+    report = trained.evaluate([Pair(("walk",), ("FLY",)), Pair(("walk",), ("WALK",))])
+    assert report.exact_match == 0.5
+    assert report.loss is None
+
+
+def test_nothing_to_evaluate_is_an_error(trained):
+    with pytest.raises(DataError, match="nothing to evaluate"):
+        evaluate(trained.model, [], width=3, max_length=5)
+
+
+def test_an_alignment_points_at_the_word_that_was_translated(trained):
+    alignment = trained.align(Pair(("jump", "thrice"), ("JUMP", "JUMP", "JUMP")))
+    assert alignment.source == ("BOS", "jump", "thrice", "EOS")
+    assert alignment.target == ("JUMP", "JUMP", "JUMP", "EOS")
+    assert [alignment.source[n] for n in alignment.best[:3]] == ["jump"] * 3
+    assert all(abs(sum(row) - 1) < 1e-5 for row in alignment.prob)
+
+
+def test_n_best_lists_are_ranked_and_begin_with_the_prediction(trained):
+    (best,) = trained.n_best(["jump twice"], n=4)
+    assert len(best) == 4
+    assert best[0] == trained.predict(["jump twice"])[0]
+    scores = [p.log_prob / (len(p.words) + 1) for p in best if p.finished]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_model_survives_its_directory_bit_for_bit(trained, tmp_path):
+    trained.save(tmp_path / "model")
+    again = Trained.load(tmp_path / "model")
+    assert again.symmetry == trained.symmetry
+    assert (again.config, again.max_length, again.characters) == (
+        trained.config,
+        trained.max_length,
+        trained.characters,
+    )
+    for key, value in trained.model.state_dict().items():
+        assert torch.equal(again.model.state_dict()[key], value)
+    assert again.predict(["jump thrice"]) == trained.predict(["jump thrice"])
+
+
+def test_random_weights_leave_the_caller_s_random_state_alone():
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    fit(PAIRS[:2], [VERBS], training=TrainingConfig(epochs=2))
+    assert torch.equal(torch.rand(3), expected)

@@ -1,0 +1,153 @@
+"""Families and orbits: definitions 3, 8 and 9, and theorem 4 as it shows."""
+
+import json
+from itertools import product
+
+import pytest
+
+from equitrans.analysis.evaluation import losses
+from equitrans.analysis.families import family, observed_orbits, orbits, theoretical_orbits
+from equitrans.data.pairs import Pair
+from equitrans.data.source import DataConfig, load_data
+from equitrans.errors import DataError, RunError
+from equitrans.models.configs import TransducerConfig
+from equitrans.training import runs
+from equitrans.training.config import RunConfig, TrainingConfig
+from equitrans.training.runs import Run
+from equitrans.training.trained import Trained
+from worlds import SYMMETRIES, VERBS, moved, small, symmetry
+
+PAIR = Pair(("walk", "left", "twice", "after", "run"), ("RUN", "LTURN", "WALK", "LTURN", "WALK"))
+
+
+def test_a_family_is_every_choice_of_class_words_with_their_translations():
+    pairs = family(PAIR, SYMMETRIES["verbs"])
+    expected = {
+        Pair((a, "left", "twice", "after", b), (b.upper(), "LTURN", a.upper(), "LTURN", a.upper()))
+        for a, b in product(VERBS.source, VERBS.source)
+    }
+    assert pairs[0] == PAIR
+    assert set(pairs) == expected
+    assert len(pairs) == len(expected) == 16
+
+
+def test_theorem_4_a_family_is_as_large_as_the_product_of_class_sizes():
+    assert len(family(PAIR, SYMMETRIES["verbs × turns"])) == 4 * 4 * 2
+    assert family(PAIR, SYMMETRIES["no class"]) == [PAIR]
+
+
+def test_with_a_word_twice_the_alignment_decides():
+    pair = Pair(("walk", "after", "walk"), ("WALK", "WALK"))
+    with pytest.raises(DataError, match="a class word twice"):
+        family(pair, SYMMETRIES["verbs"])
+    crossed = family(pair, SYMMETRIES["verbs"], [2, 0])
+    assert Pair(("walk", "after", "run"), ("RUN", "WALK")) in crossed
+    straight = family(pair, SYMMETRIES["verbs"], [0, 2])
+    assert Pair(("walk", "after", "run"), ("WALK", "RUN")) in straight
+
+
+def test_a_family_too_large_is_refused():
+    many = Pair(("walk",) * 9, ("WALK",) * 9)
+    with pytest.raises(DataError, match="262144 pairs"):
+        family(many, SYMMETRIES["verbs"], list(range(9)))
+
+
+@pytest.mark.parametrize("name", ["verbs", "turns", "verbs × turns", "symmetric verbs"])
+def test_definition_8_theoretical_orbits_are_those_of_the_group(name):
+    s = SYMMETRIES[name]
+    pairs = family(PAIR, s)
+    for orbit in theoretical_orbits(pairs, s):
+        images = {image for g in s.group for image in moved([pairs[orbit[0]]], g, s)}
+        assert {pairs[i] for i in orbit} == images
+
+
+def test_definition_9_untrained_sixteen_pairs_fall_into_four_orbits_of_four():
+    model = small(SYMMETRIES["verbs"])
+    found = orbits(model, PAIR, SYMMETRIES["verbs"])
+    assert sorted(map(len, found.observed)) == [4, 4, 4, 4]
+    assert set(found.observed) == set(found.theoretical)
+
+
+def test_without_classes_nothing_holds_the_family_together():
+    model = small(SYMMETRIES["no class"])
+    found = orbits(model, PAIR, SYMMETRIES["verbs"])
+    assert len(found.observed) == 16
+    assert len(found.theoretical) == 4
+
+
+def test_observed_orbits_allow_for_rounding_and_no_more():
+    assert observed_orbits([3.0, 1.0, 3.0 + 1e-7, 1.001]) == ((0, 2), (1,), (3,))
+    assert observed_orbits([1.0, 1.1], rtol=0.2) == ((0, 1),)
+
+
+def test_orbits_do_not_run_together_link_by_link():
+    assert observed_orbits([1.0, 1.4, 1.8], rtol=0.0, atol=0.5) == ((0, 1), (2,))
+
+
+def test_a_target_word_from_nowhere_is_refused():
+    with pytest.raises(DataError, match="'LOOK' does not come from a word of its class"):
+        family(Pair(("walk", "after", "run"), ("LOOK", "WALK")), SYMMETRIES["verbs"])
+
+
+def test_losses_are_those_of_the_pairs_in_their_order():
+    s = SYMMETRIES["verbs × turns"]
+    model, pairs = small(s), family(PAIR, s)
+    alone = [losses(model, [pair])[0] for pair in pairs]
+    assert losses(model, pairs) == pytest.approx(alone, rel=1e-12)
+
+
+def run_with_orbits(path, **settings):
+    config = RunConfig(
+        data=DataConfig(split="simple_p1", classes="verbs"),
+        training=TrainingConfig(epochs=4),
+        orbits="walk right thrice after run",
+        orbits_every=2,
+        **settings,
+    )
+    data = load_data(config.data, seed=0)
+    return Run.create(path, config, data), data
+
+
+@pytest.mark.parametrize("seconds", [0.0, 100.0])
+def test_training_records_orbits_and_an_interruption_changes_nothing(
+    tmp_path, monkeypatch, seconds
+):
+    monkeypatch.setattr(runs, "CHECKPOINT_SECONDS", seconds)  # interrupted after one, and before
+    run, data = run_with_orbits(tmp_path / "whole")
+    list(run.train(data))
+    records = run.orbit_records()
+    assert [record["epoch"] for record in records] == [0, 2, 4]
+    assert records[0]["observed"] == [4, 4, 4, 4]
+    assert len(records[0]["losses"]) == 16
+
+    broken, data = run_with_orbits(tmp_path / "broken")
+    epochs = broken.train(data)
+    next(epochs), next(epochs), next(epochs)
+    epochs.close()
+    list(Run.open(broken.path).train(data))
+    assert (broken.path / "orbits.jsonl").read_text() == (run.path / "orbits.jsonl").read_text()
+    best = [(path / "model.safetensors").read_bytes() for path in (run.path, broken.path)]
+    assert best[0] == best[1]
+
+
+def test_a_sentence_that_is_not_in_the_data_cannot_be_recorded(tmp_path):
+    config = RunConfig(data=DataConfig(split="simple_p1"), orbits="walk walk walk")
+    with pytest.raises(DataError, match="is not in the data"):
+        Run.create(tmp_path / "run", config, load_data(config.data, seed=0))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_without_a_record_says_how_to_get_one(tmp_path):
+    config = RunConfig(data=DataConfig(split="simple_p1"))
+    run = Run.create(tmp_path / "run", config, load_data(config.data, seed=0))
+    with pytest.raises(RunError, match="--orbits SENTENCE"):
+        run.orbit_records()
+
+
+def test_orbits_of_a_trained_model_by_its_own_prediction_or_a_target():
+    s = symmetry(VERBS)
+    trained = Trained.new(TransducerConfig(k=4, d=4, embedding=4, hidden=4), s, max_length=6)
+    found = trained.orbits("walk after run", "RUN WALK")
+    assert found.family[0] == Pair(("walk", "after", "run"), ("RUN", "WALK"))
+    assert len(trained.orbits("walk after walk").family) == 16
+    assert json.dumps(found.losses)

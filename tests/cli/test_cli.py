@@ -1,0 +1,537 @@
+"""The command line as people and scripts use it: what is printed, where, and with which status."""
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from equitrans.cli.main import COMMANDS, main
+from equitrans.data.classes import format_classes, read_classes
+from equitrans.data.pairs import Pair, format_tsv, read_pairs
+from equitrans.data.scan import VERBS, load_split
+from equitrans.training.config import TrainingConfig
+from equitrans.training.fitting import fit
+
+PAIRS = [
+    Pair((v, *rest), (a,) * n)
+    for v, a in zip(VERBS.source, VERBS.target, strict=True)
+    for rest, n in (((), 1), (("twice",), 2), (("thrice",), 3))
+]
+
+
+pytestmark = pytest.mark.usefixtures("float32")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A folder with a trained model, its data and its classes."""
+    torch.set_default_dtype(torch.float32)
+    folder = tmp_path_factory.mktemp("world")
+    fit(PAIRS, [VERBS], training=TrainingConfig(updates=300)).save(folder / "model")
+    (folder / "pairs.tsv").write_text(format_tsv(PAIRS))
+    (folder / "classes.toml").write_text(format_classes([VERBS]))
+    return folder
+
+
+def fails(run, *arguments):
+    """The one line of a command that the user got wrong."""
+    status, out, err = run(*arguments)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("equitrans: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("equitrans: ").strip()
+
+
+# --- the whole way
+
+
+def test_train_evaluate_predict(run, world, tmp_path):
+    out = tmp_path / "run"
+    status, printed, err = run(
+        *("train", "--data", world / "pairs.tsv", "--classes", world / "classes.toml"),
+        *("--out", out, "--seed", 0, "--training.updates", 300),
+    )
+    assert (status, printed) == (0, "")
+    assert "11 training and 1 validation pairs" in err
+    assert f"weights of the best epoch: {out}/model.safetensors" in err
+    status, printed, _ = run("evaluate", out, "--data", world / "pairs.tsv", "--json")
+    report = json.loads(printed)
+    assert status == 0
+    assert report["exact_match"] == 1.0
+    assert report["pairs"] == 12
+    assert report["by_length"]["2"] == {"right": 4, "pairs": 4}
+    assert report["by_template"]["<verbs> twice"] == {"right": 4, "pairs": 4}
+    status, printed, _ = run("predict", out, "jump twice", "walk")
+    assert (status, printed) == (0, "I_JUMP I_JUMP\nI_WALK\n")
+
+
+def test_a_split_with_its_recipe_and_dotted_settings(run, tmp_path):
+    status, _, err = run(
+        *("train", "--split", "jump_around_right", "--training.epochs", 2, "--model.hidden", 9),
+        *("--classes", "verbs", "--out", tmp_path / "run", "--seed", 5),
+    )
+    assert status == 0
+    assert "classes: verbs (walk look run jump)" in err
+    content = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert content["model"]["hidden"] == 9
+    assert content["training"]["epochs"] == 2
+    assert content["seed"] == 5
+    assert len((tmp_path / "run" / "epochs.jsonl").read_text().splitlines()) == 2
+    status, printed, _ = run("evaluate", tmp_path / "run", "--json", "--width", 1)
+    assert json.loads(printed)["pairs"] == len(load_split("jump_around_right").test)
+
+
+def test_the_paper_s_settings_by_name(run, tmp_path):
+    for name, hidden, embedding in (("paper", 13, 67), ("paper-swapped", 67, 13)):
+        out = tmp_path / name
+        status, _, _ = run(
+            *("train", "--split", "simple_p1", "--recipe", name, "--training.epochs", 1),
+            *("--out", out, "--quiet"),
+        )
+        assert status == 0
+        content = json.loads((out / "config.json").read_text())
+        assert content["data"]["classes"] == "verbs"
+        assert content["training"]["batching"] == "pairs"
+        assert content["training"]["clip"] is None
+        assert (content["model"]["hidden"], content["model"]["embedding"]) == (hidden, embedding)
+
+
+def test_resuming_a_finished_run_says_so(run, world, tmp_path):
+    out = tmp_path / "run"
+    run(
+        *("train", "--data", world / "pairs.tsv", "--classes", "none", "--out", out, "--quiet"),
+        *("--training.epochs", 1),
+    )
+    before = (out / "model.safetensors").read_bytes()
+    status, _, err = run("train", "--resume", out)
+    assert status == 0
+    assert "is finished; there is nothing left to train" in err
+    assert (out / "model.safetensors").read_bytes() == before
+
+
+def test_settings_can_come_from_a_file(run, world, tmp_path):
+    (tmp_path / "mine.yaml").write_text("model:\n  hidden: 11\ntraining:\n  epochs: 1\n")
+    status, _, _ = run(
+        *("train", "--config", tmp_path / "mine.yaml", "--data", world / "pairs.tsv", "--quiet"),
+        *("--classes", "none", "--out", tmp_path / "run", "--training.batch", 3),
+    )
+    assert status == 0
+    content = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert content["model"]["hidden"] == 11
+    assert content["training"]["batch"] == 3
+
+
+# --- predict
+
+
+def test_sentences_come_as_arguments_from_a_file_or_from_standard_input(
+    run, world, tmp_path, monkeypatch
+):
+    expected = "I_JUMP I_JUMP\nI_RUN\n"
+    assert run("predict", world / "model", "jump twice", "run")[1] == expected
+    (tmp_path / "sentences.txt").write_text("jump twice\nrun\n")
+    assert run("predict", world / "model", "--file", tmp_path / "sentences.txt")[1] == expected
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfjump twice\nrun\n"))
+    )
+    assert run("predict", world / "model")[1] == expected
+
+
+def test_options_may_stand_before_or_after_sentences(run, world):
+    model = world / "model"
+    expected = run("predict", model, "jump twice", "run", "--json")
+    assert expected[0] == 0
+    assert run("predict", "--json", model, "jump twice", "run") == expected
+    assert run("predict", model, "--json", "jump twice", "run") == expected
+    assert run("predict", model, "jump twice", "--json", "run") == expected
+
+
+def test_json_tsv_and_n_best(run, world):
+    model = world / "model"
+    _, out, _ = run("predict", model, "jump twice", "--json", "--n-best", 3, "--alignments")
+    answer = json.loads(out)
+    assert answer["source"] == "jump twice"
+    assert answer["target"] == "I_JUMP I_JUMP"
+    assert answer["finished"] is True
+    assert answer["n_best"][0]["target"] == "I_JUMP I_JUMP"
+    assert len(answer["n_best"]) == 3
+    first, *_, last = answer["alignment"]
+    assert (first["target"], first["source"], first["position"]) == ("I_JUMP", "jump", 0)
+    assert last["target"] == "EOS"
+    _, out, _ = run("predict", model, "jump twice", "--tsv", "--n-best", 2)
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert rows[0][:2] == ["jump twice", "I_JUMP I_JUMP"]
+    assert [row[3] for row in rows] == ["1", "2"]
+    _, out, _ = run("predict", model, "jump twice", "--n-best", 2)
+    assert out.splitlines()[0] == "jump twice"
+    assert out.splitlines()[1].endswith("  I_JUMP I_JUMP")
+
+
+def test_alignments_as_text_and_as_a_picture(run, world, tmp_path):
+    _, out, err = run(
+        *("predict", world / "model", "jump twice", "run thrice", "--alignments"),
+        *("--plot", tmp_path / "a.png"),
+    )
+    lines = out.splitlines()
+    assert lines[0] == "I_JUMP I_JUMP"
+    assert lines[1].startswith("  I_JUMP ← 1 jump  ")
+    assert lines[3].startswith("  EOS    ← ")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert str(tmp_path / "a.png") in err
+    _, _, _ = run("predict", world / "model", "run", "--plot", tmp_path / "a.svg")
+    assert "<svg" in (tmp_path / "a.svg").read_text()
+
+
+# --- evaluate
+
+
+def test_errors_go_to_a_file_and_unknown_target_words_count_as_wrong(run, world, tmp_path):
+    (tmp_path / "test.tsv").write_text("jump twice\tI_JUMP I_JUMP\nwalk\tI_FLY\n")
+    status, out, err = run(
+        *("evaluate", world / "model", "--data", tmp_path / "test.tsv"),
+        *("--errors", tmp_path / "errors.tsv"),
+    )
+    assert status == 0
+    assert "exact match 50.00 % (1 of 2)" in out
+    assert "no target word 'I_FLY'; 1 pairs with it count as wrong" in err
+    assert (tmp_path / "errors.tsv").read_text() == (
+        "source\ttarget\tpredicted\nwalk\tI_FLY\tI_WALK\n"
+    )
+
+
+def test_a_table_shows_lengths_and_the_worst_templates(run, world, tmp_path):
+    (tmp_path / "test.tsv").write_text("jump twice\tI_JUMP\nwalk\tI_WALK\n")
+    _, out, _ = run("evaluate", world / "model", "--data", tmp_path / "test.tsv")
+    assert "target words" in out
+    assert "worst of 1 templates with errors" in out
+    assert "<verbs> twice" in out
+
+
+# --- scan
+
+
+def test_scan_lists_shows_and_exports(run, tmp_path):
+    _, out, _ = run("scan", "list")
+    assert "add_jump" in out
+    assert "14670" in out
+    assert "drawn with seed 2018" in out
+    _, out, _ = run("scan", "show", "add_jump", "--part", "test", "--rows", 2)
+    assert out == "jump twice\tI_JUMP I_JUMP\njump thrice\tI_JUMP I_JUMP I_JUMP\n"
+    _, out, _ = run("scan", "show", "length", "--format", "scan", "--rows", 1)
+    assert out == "IN: walk OUT: I_WALK\n"
+    status, out, _ = run("scan", "export", "add_jump", "--out", tmp_path)
+    assert status == 0
+    split = load_split("add_jump")
+    assert read_pairs(tmp_path / "add_jump.train.tsv") == split.train
+    assert read_pairs(tmp_path / "add_jump.test.tsv") == split.test
+    assert [c.name for c in read_classes(tmp_path / "classes.toml")] == ["verbs", "directions"]
+    assert out.split() == [
+        str(p)
+        for p in (
+            tmp_path / "add_jump.train.tsv",
+            tmp_path / "add_jump.test.tsv",
+            tmp_path / "classes.toml",
+        )
+    ]
+
+
+# --- help and mistakes
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command, capsys):
+    with pytest.raises(SystemExit) as done:
+        main([command, "--help"])
+    assert done.value.code == 0
+    out = capsys.readouterr().out
+    assert "examples:" in out
+    assert f"  equitrans {command} " in out
+
+
+def test_the_overview_names_all_commands_and_the_version_is_printed(run):
+    status, out, _ = run("--help")
+    assert status == 0
+    assert all(command in out for command in COMMANDS)
+    assert run()[0] == 2
+    assert run("--version")[1].startswith("equitrans ")
+
+
+def test_bad_files_are_answered_with_their_place(run, world, tmp_path):
+    train = ("train", "--out", tmp_path / "out", "--classes")
+    bad = tmp_path / "bad.tsv"
+    bad.write_text("walk\tI_WALK\nrun I_RUN\n")
+    assert f"{bad}:2: expected source<TAB>target" in fails(run, *train, "none", "--data", bad)
+    bad.write_text("")
+    assert f"{bad}: no pairs" in fails(run, *train, "none", "--data", bad)
+    classes = tmp_path / "c.toml"
+    data = ("--data", world / "pairs.tsv")
+    classes.write_text('[[class]]\nname = "v"\nsource = ["walk", "run"]\ntarget = ["I_WALK"]\n')
+    assert f"{classes}: class 'v': 2 source words but 1 target words" in fails(
+        run, *train, classes, *data
+    )
+    one = '[[class]]\nname = "{}"\nsource = ["walk"]\ntarget = ["{}"]\n'
+    classes.write_text(one.format("v", "I_WALK") + one.format("w", "I_RUN"))
+    assert "source word 'walk' is in two classes, 'v' and 'w'" in fails(run, *train, classes, *data)
+    test = tmp_path / "test.tsv"
+    test.write_text("walk\tI_WALK\nwalk twise\tI_WALK\n")
+    err = fails(run, "evaluate", world / "model", "--data", test)
+    assert f"{test}: 'walk twise': unknown word 'twise'; did you mean 'twice'?" in err
+    assert "no picture format 'pmg'; did you mean 'png'" in fails_late(
+        run, "predict", world / "model", "walk", "--plot", tmp_path / "x.pmg"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def fails_late(run, *arguments):
+    status, _, err = run(*arguments)
+    assert status == 2
+    return err
+
+
+def test_a_misspelled_class_word_is_pointed_out(run, world, tmp_path):
+    classes = tmp_path / "c.toml"
+    classes.write_text(
+        '[[class]]\nname = "v"\nsource = ["walk", "jmup"]\ntarget = ["I_WALK", "I_JUMP"]\n'
+    )
+    _, _, err = run(
+        *("train", "--data", world / "pairs.tsv", "--classes", classes, "--out", tmp_path / "run"),
+        *("--training.epochs", 1),
+    )
+    assert "class words that no pair shows: jmup" in err
+
+
+def test_ten_pairs_need_no_budget(run, world, tmp_path):
+    """Without any setting a handful of pairs is learned, and soon."""
+    (tmp_path / "ten.tsv").write_text(format_tsv(PAIRS[:9] + PAIRS[9:10]))
+    started = time.monotonic()
+    status, _, _ = run(
+        *("train", "--data", tmp_path / "ten.tsv", "--classes", world / "classes.toml"),
+        *("--out", tmp_path / "run", "--quiet"),
+    )
+    assert status == 0
+    assert time.monotonic() - started < 60
+    assert run("predict", tmp_path / "run", "jump thrice")[1] == "I_JUMP I_JUMP I_JUMP\n"
+
+
+# --- signals and pipes, in processes of their own
+
+
+def test_ctrl_c_ends_with_130_and_says_how_to_go_on(world, tmp_path):
+    out = tmp_path / "run"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "equitrans.cli.main", "train", "--data", world / "pairs.tsv"),
+            *("--classes", "none", "--training.epochs", "100000", "--out", out),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (out / "epochs.jsonl").is_file():
+        time.sleep(0.05)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == (
+        f"equitrans: interrupted; continue with: equitrans train --resume {out}"
+    )
+    assert "Traceback" not in err
+
+
+def test_a_reader_that_has_enough_is_no_error(world):
+    predict = f"{sys.executable} -m equitrans.cli.main predict {world / 'model'}"
+    command = f"yes 'jump twice' | head -20000 | {predict} | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout == "I_JUMP I_JUMP\n"
+    assert done.stderr == ""
+
+
+def test_brackets_are_words_like_any_other(run, tmp_path):
+    data, classes = tmp_path / "p[bold].tsv", tmp_path / "c.toml"
+    data.write_text("a b\t[red] B\n[/b] b\tB [red]\n")
+    classes.write_text('[[class]]\nname = "[/x]"\nsource = ["b"]\ntarget = ["B"]\n')
+    out = tmp_path / "run[/y]"
+    status, _, err = run(
+        "train", "--data", data, "--classes", classes, "--out", out, "--training.epochs", 1
+    )
+    assert status == 0
+    assert "p[bold].tsv" in err
+    assert "[/x] (b)" in err
+    status, printed, _ = run("evaluate", out, "--data", data)
+    assert status == 0
+    assert "[/b] <[/x]>" in printed
+
+
+def test_lost_or_damaged_best_weights_come_back(run, world, tmp_path):
+    out = tmp_path / "run"
+    run("train", "--data", world / "pairs.tsv", "--classes", "none", "--out", out,
+        "--training.epochs", 2)  # fmt: skip
+    best = out / "model.safetensors"
+    saved = best.read_bytes()
+    for damaged in (None, b"", b"junk"):
+        best.unlink() if damaged is None else best.write_bytes(damaged)
+        status, _, err = run("train", "--resume", out)
+        assert status == 0
+        assert "nothing left to train" in err
+        assert best.read_bytes() == saved
+
+
+def test_a_resumed_run_keeps_its_settings(run, world, tmp_path):
+    out = tmp_path / "run"
+    run("train", "--data", world / "pairs.tsv", "--classes", "none", "--out", out,
+        "--training.epochs", 1)  # fmt: skip
+    line = fails(run, "train", "--resume", out, "--training.epochs", 9)
+    assert "leave out --training.epochs" in line
+
+
+def test_a_recipe_or_a_split_may_stand_in_a_file(run, tmp_path):
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("recipe: paper\nsplit: length\n")
+    run("train", "--config", settings, "--out", tmp_path / "run", "--training.epochs", 1,
+        "--training.seconds", 0.01)  # fmt: skip
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["model"]["hidden"] == 149
+    assert config["data"]["hold_out"] == "longest"
+
+
+def test_a_link_is_followed_and_a_device_is_left_a_device(run, world, tmp_path):
+    real, link = tmp_path / "real.tsv", tmp_path / "link.tsv"
+    real.write_text("old")
+    link.symlink_to(real)
+    for where in (link, "/dev/null"):
+        arguments = ("evaluate", world / "model", "--data", world / "pairs.tsv", "--json")
+        assert run(*arguments, "--errors", where)[0] == 0
+    assert link.is_symlink()
+    assert real.read_text().startswith("source")
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_run_that_cannot_be_written_leaves_nothing(run, world, tmp_path, monkeypatch):
+    def full(path, content):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("equitrans.training.trained.write_atomically", full)
+    out = tmp_path / "run"
+    line = fails(run, "train", "--data", world / "pairs.tsv", "--classes", "none", "--out", out)
+    assert "No space left" in line
+    assert not out.exists()
+
+
+def test_ctrl_c_while_the_command_is_still_loading(world):
+    for wait in (0.4, 0.8):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "equitrans.cli.main", "predict", str(world / "model")],
+            stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert "Traceback" not in err
+
+
+def test_an_ascii_terminal_is_enough(world):
+    done = subprocess.run(
+        [sys.executable, "-m", "equitrans.cli.main", "predict", str(world / "model"), "jump",
+         "--alignments"],
+        capture_output=True, text=True, env={"PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("I_JUMP")
+
+
+def test_discover_prints_classes_with_their_evidence_and_writes_them(run, world, tmp_path):
+    out = tmp_path / "found.toml"
+    status, printed, _ = run("discover", world / "pairs.tsv", "--out", out)
+    assert status == 0
+    assert "pairs confirm it, 0 contradict it" in printed
+    assert "in no class" in printed
+    (c,) = read_classes(out)
+    assert set(zip(c.source, c.target, strict=True)) == set(
+        zip(VERBS.source, VERBS.target, strict=True)
+    )
+    status, printed, _ = run("discover", world / "pairs.tsv", "--json")
+    content = json.loads(printed)
+    assert content["classes"][0]["contradicted"] == 0
+    assert set(content["left_out"]) == {"twice", "thrice"}
+    assert content["misfits"] == []
+
+
+def test_discover_says_with_its_status_that_there_are_no_classes(run, tmp_path):
+    (tmp_path / "p.tsv").write_text("walk\tWALK\nlook\tLOOK\n")
+    out = tmp_path / "c.toml"
+    status, printed, _ = run("discover", tmp_path / "p.tsv", "--out", out)
+    assert status == 1
+    assert "no classes were found" in printed
+    assert "seen only alone" in printed
+    assert not out.exists()
+    line = fails(run, "train", "--data", tmp_path / "p.tsv", "--classes", "discover",
+                 "--out", tmp_path / "run")  # fmt: skip
+    assert "no classes were found" in line
+
+
+def test_train_can_discover_its_classes(run, world, tmp_path):
+    status, _, err = run("train", "--data", world / "pairs.tsv", "--classes", "discover",
+                         "--out", tmp_path / "run", "--training.epochs", 1)  # fmt: skip
+    assert status == 0
+    assert "class1 (walk look run jump)" in err
+    assert run("audit", tmp_path / "run", "--data", world / "pairs.tsv")[0] == 0
+
+
+def test_audit_passes_or_fails_with_its_status(run, world, tmp_path):
+    pairs = world / "pairs.tsv"
+    status, printed, _ = run("audit", world / "model", "--data", pairs, "--json")
+    assert status == 0
+    content = json.loads(printed)
+    assert content["passed"] is True
+    assert content["max_deviation"] <= 1e-5
+    assert content["mismatches"] == 0
+    plain = tmp_path / "plain"
+    run("train", "--data", pairs, "--classes", "none", "--out", plain, "--training.epochs", 1)
+    status, printed, _ = run("audit", plain, "--data", pairs, "--classes", world / "classes.toml")
+    assert status == 1
+    assert printed.startswith("NOT equivariant")
+    assert "--classes" in fails(run, "audit", plain, "--data", pairs)
+
+
+def test_orbits_as_a_table_as_json_and_as_a_picture(run, world, tmp_path):
+    status, printed, _ = run("orbits", world / "model", "walk twice")
+    assert status == 0
+    assert "4 pairs, one orbit" in printed
+    content = json.loads(run("orbits", world / "model", "walk twice", "--json")[1])
+    assert len(content["family"]) == 4
+    assert content["theoretical"] == [[0, 1, 2, 3]]
+    out = tmp_path / "run"
+    run("train", "--data", world / "pairs.tsv", "--classes", world / "classes.toml", "--out", out,
+        "--training.epochs", 2, "--orbits", "walk twice", "--orbits-every", 1)  # fmt: skip
+    picture = tmp_path / "orbits.png"
+    assert run("orbits", out, "--plot", picture)[0] == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "not a training run" in fails(run, "orbits", world / "model", "--plot", picture)
+
+
+def test_extend_adds_words_that_are_right_at_once(run, world, tmp_path):
+    out = tmp_path / "blick"
+    status, printed, _ = run(
+        "extend", world / "model", "--class", "verbs", "blick=I_BLICK", "--out", out
+    )
+    assert status == 0
+    assert "made symmetric" in printed
+    assert run("predict", out, "blick twice")[1] == "I_BLICK I_BLICK\n"
+    likely = [json.loads(run("predict", out, s, "--json")[1]) for s in ("blick twice", "run twice")]
+    assert len({json.dumps(p["log_prob"]) for p in likely}) == 1
+    assert run("audit", out, "--data", world / "pairs.tsv")[0] == 0
+    for arguments, message in (
+        (("blick", "--out", tmp_path / "x"), "not of the form word=TARGET"),
+        (("dax=I_DAX", "--out", out), "already exists"),
+        (("walk=I_DAX", "--out", tmp_path / "x"), "already"),
+    ):
+        line = fails(run, "extend", world / "model", "--class", "verbs", *arguments)
+        assert message in line

@@ -1,0 +1,313 @@
+"""What is said to those who get it wrong: one line each, to the letter."""
+
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+import torch
+
+from equitrans.cli.main import COMMANDS
+from equitrans.data.pairs import Pair, format_tsv
+from equitrans.data.scan import VERBS
+from equitrans.models.configs import TransducerConfig
+from equitrans.paper.symmetry import Symmetry
+from equitrans.training.trained import Trained
+
+MISTAKES = """\
+trian
+    unknown command 'trian'; did you mean 'train'?
+train --split add_jmp --out out
+    unknown split 'add_jmp'; did you mean 'add_jump'?
+train --split length
+    give --out RUN, a directory for the new run, or --resume RUN
+train --out out
+    give either --split NAME or --data FILE
+train --split length --data pairs.tsv --out out
+    give either --split NAME or --data FILE
+train --split length --out out --model.hiden 3
+    --model.hiden is not a setting; did you mean '--model.hidden'?
+train --split length --out out --model.hid 3
+    --model.hid is not a setting; did you mean '--model.d'?
+train --split length --out out --model.hidden x
+    model.hidden is 'x'; expected int
+train --split length --out out --model.hidden 0
+    model.hidden is 0; it must be 1 or more
+train --split length --out out --training.epochs x
+    training.epochs is 'x'; expected int or null
+train --split length --out out --training.epochs 0
+    training.epochs is 0; it must be 1 or more
+train --split length --out out --model.marginal sumo
+    model.marginal is 'sumo'; expected 'sum' or 'max' or 'annealed'
+train --split length --out out --model transduser
+    unknown model 'transduser'; did you mean 'transducer'?
+train --split length --out out --recipe papr
+    unknown recipe 'papr'; did you mean 'paper'?
+train --split length --out out --recipe paper --model gordon
+    recipe 'paper' is for the model 'transducer', not 'gordon'
+train --split length --out out --classes verb
+    'verb' is neither classes nor a TOML file of them; did you mean 'verbs'?
+train --split length --out out --device abacus
+    --device is 'abacus'; it must be auto, cpu or cuda
+train --split length --out out --threads 0
+    --threads is 0; it must be from 1 to 1024
+train --split length --out out --threads x
+    threads is 'x'; expected int
+train --split length --out out --seed -1
+    seed is -1; it must be a whole number from 0 to 2**63 - 1
+train --split length --out out --validation 1
+    data.validation is 1.0; it must lie in [0, 1)
+train --split length --out out --scan-dir nowhere
+    HERE/nowhere: no such folder
+train --split length --out used
+    used already exists; choose another directory
+train --split length --out out extra
+    'extra' is one argument too many
+train --split length --out out --config nowhere.yaml
+    nowhere.yaml: No such file or directory
+train --split length --out out --config odd.yaml
+    odd.yaml: expected settings, name: value
+train --data pairs.tsv --out out
+    own data need --classes: a TOML file, discover to find them, or none for no symmetry
+train --data nothing.tsv --classes none --out out
+    HERE/nothing.tsv: No such file or directory
+train --data bad.tsv --classes none --out out
+    HERE/bad.tsv:2: expected source<TAB>target, got 1 columns in 'run I_RUN'
+train --resume nowhere
+    nowhere: no such run directory
+train --resume model
+    model is a model, not a training run: no 'seed' in config.json
+train --resume model --seed 3
+    --resume goes on with the run's own settings; leave out --seed
+evaluate
+    evaluate: the following arguments are required: RUN
+evaluate nowhere
+    nowhere: no such run directory
+evaluate model
+    model was trained on no split; say with --data FILE what to judge by
+evaluate model --split lenght
+    unknown split 'lenght'; did you mean 'length'?
+evaluate model --split length
+    length: 'walk around left thrice': unknown word 'around'; did you mean 'run'?
+evaluate model --data fly.tsv
+    fly.tsv: 'fly': unknown word 'fly'; known: jump, look, run, twice, walk
+evaluate model --data nothing.tsv
+    nothing.tsv: No such file or directory
+evaluate model --data pairs.tsv --split length
+    evaluate: argument --split: not allowed with argument --data
+evaluate model --data pairs.tsv --part all
+    evaluate: argument --part: unknown 'all'; known: test, train
+evaluate model --data pairs.tsv --width 0
+    --width is 0; it must be 1 or more
+evaluate model --data pairs.tsv --width x
+    evaluate: argument --width: invalid int value: 'x'
+predict
+    predict: the following arguments are required: RUN
+predict nowhere walk
+    nowhere: no such run directory
+predict model junp
+    sentence 1: unknown word 'junp'; did you mean 'jump'?
+predict model ''
+    sentence 1: no words; every line is one sentence
+predict model walk --jsn
+    --jsn is not an option; did you mean '--json'?
+predict model walk --n-best 0
+    predict: --n-best is 0; it must be 1 or more
+predict model walk --width 0
+    --width is 0; it must be 1 or more
+predict model walk --threads 0
+    --threads is 0; it must be from 1 to 1024
+predict model walk --device abacus
+    --device is 'abacus'; it must be auto, cpu or cuda
+predict model walk --file x
+    predict: give sentences or --file, not both
+predict model --file nothing.txt
+    nothing.txt: No such file or directory
+predict model walk --tsv --json
+    predict: argument --json: not allowed with argument --tsv
+predict model walk --tsv --alignments
+    predict: --tsv has no room for --alignments; use --json or plain text
+predict model walk --fallback nowhere
+    nowhere: no such run directory
+audit
+    audit: the following arguments are required: RUN
+audit model
+    model was trained on no split; say with --data FILE what to judge by
+audit plain --data pairs.tsv
+    the model has no classes; say with --classes under which to audit it
+audit model --data pairs.tsv --tolerance 0
+    audit: --tolerance is 0.0; it must be above 0
+audit model --data pairs.tsv --classes verb
+    'verb' is neither classes nor a TOML file of them; did you mean 'verbs'?
+audit model --data fly2.tsv
+    the model has no target word 'I_FLY'; leave out pairs that have it
+orbits
+    orbits: the following arguments are required: RUN
+orbits model
+    orbits: give a sentence, or --plot FILE
+orbits model fly
+    unknown word 'fly'; known: jump, look, run, twice, walk
+orbits model walk run
+    'run' is one argument too many
+orbits model --plot x.png
+    model is a model, not a training run: no 'seed' in config.json
+orbits model walk --target I_FLY
+    unknown word 'I_FLY'; known: I_JUMP, I_LOOK, I_RUN, I_WALK
+export
+    export: the following arguments are required: --out
+export nowhere --out out
+    nowhere: no such run directory
+explore nowhere
+    nowhere: no such run directory
+export model
+    export: the following arguments are required: --out
+export model --out used
+    used already exists; choose another directory
+export model --out out --no-test --split length
+    export: give --no-test, or what to judge by, not both
+export model --out out --split lenght
+    unknown split 'lenght'; did you mean 'length'?
+extend
+    extend: the following arguments are required: --class, --out
+extend model --class verbs blick --out out
+    'blick' is not of the form word=TARGET
+extend model --class verbs blick=I_BLICK
+    extend: the following arguments are required: --out
+extend model --class verb blick=I_BLICK --out out
+    the model has no class 'verb'; did you mean 'verbs'?
+extend model --class verbs walk=I_DAX --out out
+    the model knows the source word 'walk' already; only new words can join
+extend model --class verbs dax=I_DAX dax=I_DOX --out out
+    the word 'dax' is given twice
+extend model --class verbs blick=I_BLICK --out used
+    used already exists; choose another directory
+grammar
+    grammar: the following arguments are required: RUN
+grammar model
+    model has no rules; train a transducer with --model.aligner recursive for some
+grammar model --plot x.png
+    grammar: --plot draws a derivation; say of what with --derive SENTENCE
+discover
+    give either a FILE of pairs or --split NAME
+discover pairs.tsv --split length
+    give either a FILE of pairs or --split NAME
+discover nothing.tsv
+    nothing.tsv: No such file or directory
+discover bad.tsv
+    bad.tsv:2: expected source<TAB>target, got 1 columns in 'run I_RUN'
+discover pairs.tsv --tolerance 1
+    discover: --tolerance is 1.0; it must lie in [0, 1)
+discover --split lenght
+    unknown split 'lenght'; did you mean 'length'?
+scan
+    scan: the following arguments are required: what
+scan lst
+    scan: argument what: unknown 'lst'; did you mean 'list'?
+scan show
+    scan: show needs the name of a split; 'equitrans scan list' has them
+scan show lenght
+    unknown split 'lenght'; did you mean 'length'?
+scan show length --rows -1
+    scan: --rows is -1; it must be 0 or more
+scan show length --json
+    scan: --json is for list; show has --format
+scan export length
+    scan: export needs --out DIR
+scan download
+    scan: download needs --out DIR
+reproduce
+    reproduce: the following arguments are required: table
+reproduce table9
+    reproduce: argument table: unknown 'table9'; did you mean 'table1'?
+reproduce table1 --only nothing --records r
+    table1 has no system with 'nothing' in its name
+reproduce table1 --device abacus --records r
+    --device is 'abacus'; it must be auto, cpu or cuda
+reproduce table1 --scan-dir nowhere --records r
+    nowhere: no such folder
+search
+    give the name of a search (search, search-length), or --split NAME and --space FILE
+search nothing
+    unknown search 'nothing'; known: search, search-length
+search search --split length
+    give the name of a search, or --split and --space, not both
+search --split length --space nothing.toml
+    nothing.toml: No such file or directory
+search --split length --space space.toml
+    space.toml has no table [space]
+search --split length --space space.toml --sampler best
+    search: argument --sampler: unknown 'best'; known: random, tpe
+tables table9 --records used
+    unknown experiment 'table9'; did you mean 'table1'?
+tables table1 --records nowhere
+    nowhere: no such folder; equitrans reproduce makes records
+plot
+    plot: the following arguments are required: --out
+plot curve --out x.png
+    plot: argument what: unknown 'curve'; did you mean 'curves'?
+plot curves --out x.png
+    plot: curves need runs or records to draw
+plot curves nowhere --out x.png
+    nowhere: no such run or record
+plot lowdata model --out x.png
+    plot: lowdata is drawn from records; files are for curves
+doctor now
+    'now' is one argument too many
+doctor --jsn
+    --jsn is not an option; did you mean '--json'?
+completion
+    completion: the following arguments are required: shell
+completion tcsh
+    completion: argument shell: unknown 'tcsh'; known: bash, fish, zsh
+"""
+LINES = MISTAKES.splitlines()
+TABLE = list(zip(LINES[::2], map(str.strip, LINES[1::2]), strict=True))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A folder with untrained models, and with files that are good or bad."""
+    torch.set_default_dtype(torch.float32)
+    folder = tmp_path_factory.mktemp("world")
+    pairs = [
+        *(Pair((v,), (a,)) for v, a in zip(VERBS.source, VERBS.target, strict=True)),
+        Pair(("walk", "twice"), ("I_WALK", "I_WALK")),
+    ]
+    for name, classes in (("model", [VERBS]), ("plain", [])):
+        symmetry = Symmetry.of(classes, pairs, "cyclic")
+        Trained.new(TransducerConfig(), symmetry, max_length=9).save(folder / name)
+    (folder / "used").mkdir()
+    for name, text in {
+        "pairs.tsv": format_tsv(pairs),
+        "bad.tsv": "walk\tI_WALK\nrun I_RUN\n",
+        "fly.tsv": "fly\tI_FLY\n",
+        "fly2.tsv": "walk\tI_FLY\n",
+        "space.toml": "x = 1\n",
+        "odd.yaml": "- 1\n",
+        "used/x": "",
+    }.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(("line", "message"), TABLE, ids=LINES[::2])
+def test_a_mistake_is_answered_in_one_line_and_leaves_nothing(
+    run, world, monkeypatch, line, message
+):
+    torch.set_default_dtype(torch.float32)
+    monkeypatch.chdir(world)
+    before = {*Path().rglob("*")}
+    expected = message.replace("HERE", os.getcwd())
+    assert run(*shlex.split(line)) == (2, "", f"equitrans: {expected}\n")
+    assert {*Path().rglob("*")} == before
+
+
+def test_what_is_right_is_not_answered_like_a_mistake(run, world, monkeypatch):
+    torch.set_default_dtype(torch.float32)
+    monkeypatch.chdir(world)
+    status, out, err = run("predict", "model", "walk", "--quiet")
+    assert (status, out.count("\n"), err) == (0, 1, "")
+
+
+def test_every_command_can_be_got_wrong():
+    assert {line.split()[0] for line, _ in TABLE} >= set(COMMANDS)

@@ -1,0 +1,129 @@
+"""What goes into a batch, and that every pair is seen as often as it should be."""
+
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given, strategies as st
+
+from equitrans.data import representative
+from equitrans.data.batches import Rows, by_form, by_pair, in_order
+from equitrans.data.pairs import Pair
+from equitrans.data.scan import CLASSES, load_split
+from equitrans.paper.symmetry import Symmetry
+from equitrans.paper.vocabulary import BOS, EOS, PAD
+from worlds import SYMMETRIES, elements, moved, random_pairs, symmetry
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_a_line_becomes_numbers():
+    rows = Rows.of([Pair(("walk", "and"), ("WALK",)), Pair(("run",), ())], symmetry())
+    batch = rows.batch(torch.arange(2), rows.weight)
+    walk, and_, run = (symmetry().source.index[w] for w in ("walk", "and", "run"))
+    assert batch.source.tolist() == [[BOS, walk, and_, EOS], [BOS, run, EOS, PAD]]
+    assert batch.target.tolist() == [[symmetry().target.index["WALK"], EOS], [EOS, PAD]]
+
+
+@pytest.mark.parametrize("name", SYMMETRIES)
+def test_rows_are_orbits_and_their_weights_the_pairs_in_them(name):
+    world = SYMMETRIES[name]
+    pairs = random_pairs(1, 20)
+    pairs += [q for g in elements(world) for q in moved(pairs[:5], g, world)]
+    rows = Rows.of(pairs, world)
+    keys = [representative(world, world.source.encode(x), world.target.encode(y)) for x, y in pairs]
+    assert len(rows.weight) == len(set(keys))
+    assert rows.weight.sum() == len(pairs)
+    counts = Counter(rows.row.tolist())
+    assert [counts[i] for i in range(len(rows.weight))] == rows.weight.tolist()
+
+
+@pytest.mark.parametrize("name", SYMMETRIES)
+def test_rows_of_one_form_stand_together_and_have_one_sequence_of_classes(name):
+    world = SYMMETRIES[name]
+    pairs = random_pairs(2, 40, longest=2)
+    rows = Rows.of(pairs, world)
+    assert rows.form.diff().min() >= 0
+    batch = rows.batch(torch.arange(len(rows.weight)), rows.weight)
+    for side, classes in (
+        (batch.source, world.source_classes),
+        (batch.target, world.target_classes),
+    ):
+        numbers = torch.tensor(classes)[side]
+        assert torch.equal(numbers, numbers[batch.first][batch.form])
+    forms = {
+        (tuple(world.source_classes[w] for w in x), tuple(world.target_classes[w] for w in y))
+        for x, y in ((world.source.encode(x), world.target.encode(y)) for x, y in pairs)
+    }
+    assert rows.n_forms == len(batch.first) == len(forms)
+
+
+@given(st.integers(0, 99), st.integers(1, 7))
+def test_an_epoch_of_forms_has_every_form_once_with_all_its_pairs_and_equal_weight(seed, size):
+    rows = Rows.of(random_pairs(seed, 30, longest=2), SYMMETRIES["verbs × turns"])
+    seen, weight = [], torch.zeros(())
+    for batch in by_form(rows, forms=size, generator=generator(seed)):
+        assert len(batch.first) <= size
+        by_form_weight = torch.zeros(len(batch.first)).index_add_(0, batch.form, batch.weight)
+        torch.testing.assert_close(by_form_weight, torch.ones(len(batch.first)))
+        weight = weight + batch.weight.sum()
+        seen += [(s, t) for s, t in zip(strip(batch.source), strip(batch.target), strict=True)]
+    assert round(float(weight)) == rows.n_forms
+    assert Counter(seen) == Counter(zip(strip(rows.source), strip(rows.target), strict=True))
+
+
+@given(st.integers(0, 99), st.integers(1, 9))
+def test_an_epoch_of_pairs_has_every_pair_once(seed, size):
+    pairs = random_pairs(seed, 30, longest=2)
+    rows = Rows.of(pairs, SYMMETRIES["verbs"])
+    seen: Counter = Counter()
+    for batch in by_pair(rows, pairs=size, generator=generator(seed)):
+        assert batch.weight.sum() <= size
+        for s, t, w in zip(strip(batch.source), strip(batch.target), batch.weight, strict=True):
+            seen[s, t] += int(w)
+    expected: Counter = Counter()
+    for s, t, w in zip(strip(rows.source), strip(rows.target), rows.weight, strict=True):
+        expected[s, t] += int(w)
+    assert seen == expected
+
+
+def test_epochs_differ_and_seeds_decide():
+    rows = Rows.of(random_pairs(3, 60), SYMMETRIES["verbs"])
+
+    def order(seed):
+        return [strip(b.source) for b in by_form(rows, forms=4, generator=generator(seed))]
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+
+
+def test_batches_are_no_wider_than_they_must_be_and_of_similar_length():
+    rows = Rows.of(
+        load_split("simple_p4").train, Symmetry.of(CLASSES["both"], load_split("simple_p4").train)
+    )
+    widths, needed = 0, 0
+    for batch in by_form(rows, forms=8, generator=generator()):
+        assert (batch.target[:, -1] != PAD).any()
+        assert (batch.source[:, -1] != PAD).any()
+        widths += batch.target.numel()
+        needed += int((batch.target != PAD).sum())
+    assert needed / widths > 0.8
+
+
+def test_the_numbers_of_forms_are_those_of_the_planning():
+    split = load_split("add_jump")
+    assert Rows.of(split.train, Symmetry.of(CLASSES["verbs"], split.train)).n_forms == 3081
+    assert Rows.of(split.train, Symmetry.of(CLASSES["both"], split.train)).n_forms == 903
+
+
+def test_validation_goes_through_all_rows_in_order():
+    rows = Rows.of(random_pairs(4, 50), SYMMETRIES["verbs"])
+    batches = list(in_order(rows, rows=7))
+    assert sum(len(b.weight) for b in batches) == len(rows.weight)
+    assert sum(float(b.weight.sum()) for b in batches) == 50
+
+
+def strip(rows):
+    return [tuple(w for w in row if w != PAD) for row in rows.tolist()]

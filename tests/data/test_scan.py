@@ -1,0 +1,148 @@
+"""SCAN against its checksums; a hand-made folder of official files; a download from loopback."""
+
+import functools
+import http.server
+import threading
+
+import pytest
+
+from equitrans.data.download import download
+from equitrans.data.pairs import Pair, format_scan
+from equitrans.data.scan import RULES, checksum, everything, interpret, load_split
+from equitrans.errors import ConfigError, DataError
+
+RULE_MADE = [name for name, rule in RULES.items() if not rule.drawn]
+
+
+def test_there_are_20910_commands_and_they_are_the_official_ones():
+    assert len(everything()) == len(set(everything())) == 20_910
+    assert checksum(everything()) == "345bff3c25864652"
+
+
+@pytest.mark.parametrize("name", RULE_MADE)
+def test_rule_made_splits_match_their_checksums(name):
+    split = load_split(name)
+    assert (checksum(split.train), checksum(split.test)) == RULES[name].shas
+    assert split.origin == "rule"
+    assert not set(split.train) & set(split.test)
+
+
+@pytest.mark.parametrize(
+    ("name", "train", "test"),
+    [
+        ("simple", 16728, 4182),
+        ("add_jump", 14670, 7706),
+        ("add_turn_left", 21890, 1208),
+        ("around_right", 15225, 4476),
+        ("opposite_right", 15225, 4476),
+        ("right", 15225, 4476),
+        ("jump_around_right", 18528, 1173),
+        ("length", 16990, 3920),
+        ("simple_p1", 209, 20701),
+        ("simple_p64", 13382, 7528),
+    ],
+)
+def test_splits_have_the_official_numbers_of_rows(name, train, test):
+    split = load_split(name)
+    assert (len(split.train), len(split.test)) == (train, test)
+
+
+def test_drawn_splits_are_the_same_every_time_and_say_that_they_are_drawn():
+    split = load_split("simple_p2")
+    assert split == load_split("simple_p2")
+    assert split.origin == "drawn with seed 2018"
+    assert set(split.train) | set(split.test) == set(everything())
+    assert checksum(split.train) != RULES["simple_p2"].shas[0]
+
+
+def test_meanings_by_hand():
+    def means(command):
+        return " ".join(interpret(tuple(command.split())))
+
+    assert means("turn opposite left") == "I_TURN_LEFT I_TURN_LEFT"
+    assert means("look around right twice") == " ".join(["I_TURN_RIGHT I_LOOK"] * 8)
+    assert means("run and jump opposite left after walk") == means("run") + " " + " ".join(
+        [means("walk"), means("jump opposite left")]
+    )
+    with pytest.raises(DataError, match="not a SCAN command"):
+        interpret(("walk", "left", "left", "left"))
+
+
+def test_an_unknown_split_is_answered_with_the_nearest():
+    with pytest.raises(ConfigError, match="unknown split 'add_jmp'; did you mean 'add_jump'"):
+        load_split("add_jmp")
+
+
+def official(folder, name, *, wrong=False):
+    """A rule-made split as its official files would be."""
+    split = load_split(name)
+    for part, pairs in (("train", split.train), ("test", split.test)):
+        path = folder / RULES[name].files.format(part)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(format_scan(pairs[1:] if wrong else pairs))
+
+
+def test_official_files_are_read_and_checked(tmp_path):
+    official(tmp_path, "length")
+    assert load_split("length", tmp_path).origin == "official"
+    assert load_split("add_jump", tmp_path).origin == "rule"
+    official(tmp_path, "length", wrong=True)
+    with pytest.raises(DataError, match="not the official rows of length"):
+        load_split("length", tmp_path)
+    with pytest.raises(DataError, match="simple_p1 is a random draw, so its files must be there"):
+        load_split("simple_p1", tmp_path)
+    with pytest.raises(DataError, match="no such folder"):
+        load_split("length", tmp_path / "nowhere")
+
+
+@pytest.fixture
+def server(tmp_path):
+    """Files of a folder, served from loopback; ``asked`` lists what was asked for."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    asked = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            super().do_GET()
+
+        def log_message(self, *_):
+            pass
+
+    handler = functools.partial(Handler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
+        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{httpd.server_port}", asked
+        httpd.shutdown()
+
+
+def test_a_download_is_verified_resumes_and_leaves_nothing_wrong(tmp_path, server, monkeypatch):
+    folder, url, asked = server
+    monkeypatch.setattr(
+        "equitrans.data.download.RULES", {n: RULES[n] for n in ("length", "add_jump")}
+    )
+    official(folder, "length")
+    official(folder, "add_jump", wrong=True)
+    out = tmp_path / "scan"
+    with pytest.raises(DataError, match="add_jump: checksum"):
+        list(download(out, url=url))
+    assert load_split("length", out).origin == "official"
+    assert sorted(p.name for p in out.rglob("*.txt")) == [
+        "tasks_test_length.txt",
+        "tasks_train_length.txt",
+    ]
+    assert not list(out.rglob("*.part"))
+
+    official(folder, "add_jump")
+    asked.clear()
+    assert len(list(download(out, url=url))) == 4
+    assert all("addprim_jump" in path for path in asked)
+    assert load_split("add_jump", out).origin == "official"
+    with pytest.raises(DataError, match=r"127\.0\.0\.1"):
+        list(download(tmp_path / "other", url=url + "/nothing"))
+
+
+def test_a_pair_is_a_plain_tuple():
+    source, target = Pair(("walk",), ("I_WALK",))
+    assert (source, target) == (("walk",), ("I_WALK",))

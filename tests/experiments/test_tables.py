@@ -1,0 +1,314 @@
+"""Tables and pictures say what the records say, bad seeds included."""
+
+import json
+import re
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from equitrans.data.source import load_data
+from equitrans.experiments.plans import Experiment, Row, SearchPlan, load
+from equitrans.experiments.records import Job, Records
+from equitrans.experiments.spaces import Space
+from equitrans.experiments.tables import make_search, make_seeds, make_table, title
+from equitrans.training.runs import Run
+from tiny import tiny_job, tiny_split
+
+ROW = Row("ours: small", ("add_jump", "length"), 3, {}, published={"add_jump": 91.0})
+OTHER = Row("theirs", ("add_jump",), 2, {"kind": "wu"}, width=1)
+PAPER = Row("Liu", ("add_jump", "length"), 2, published={"length": 100.0, "add_jump": 99.5})
+TABLE = Experiment("t", "A table", ("add_jump", "length"), (ROW, OTHER, PAPER))
+
+
+pytestmark = pytest.mark.usefixtures("float32")
+
+
+def fails(run, *arguments):
+    """The one line of a command that the user got wrong."""
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("equitrans: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def record_of(job: Job, right: float, *, loss: float | None = 0.5, seconds: float = 10.0, **more):
+    """A record as a training would have left it."""
+    names = ("train_loss", "valid_loss")
+    return {
+        "format": 1,
+        "settings": job.settings,
+        "seed": job.config.seed,
+        "seconds": {"training": seconds, "test": 1.0},
+        "valid": {"loss": loss, "accuracy": 0.5},
+        "test": {"exact_match": right},
+        "curve": {"number": [1, 2], "updates": [7, 14]}
+        | {name: [1.5, 0.5] for name in names}
+        | {"valid_accuracy": [0.0, 1.0]},
+        **more,
+    }
+
+
+def broken(job: Job):
+    return {"format": 1, "settings": job.settings, "seed": job.config.seed, "test": None} | {
+        "failed": "epoch 3: the training loss is nan"
+    }
+
+
+def cells(text: str) -> list[list[list[str]]]:
+    """The tables of a Markdown text, found to be tables: as many cells in each line."""
+    found = []
+    for is_table, group in groupby(text.splitlines(), key=lambda line: line.startswith("|")):
+        if is_table:
+            table = [[c.strip() for c in line.strip("|").split("|")] for line in group]
+            assert len({len(line) for line in table}) == 1
+            assert set(table[1]) == {"---"}
+            found.append([table[0], *table[2:]])
+    return found
+
+
+def test_a_table_shows_mean_and_spread_and_every_seed(tmp_path):
+    records = Records(tmp_path)
+    for job, right, loss in zip(
+        ROW.jobs("add_jump", official=True), (1.0, 0.5, 0.9), (0.1, 0.2, 0.3), strict=True
+    ):
+        records.add(job, record_of(job, right, loss=loss, seconds=100.0 * right))
+    (first, *_) = ROW.jobs("length", official=True)
+    records.add(first, record_of(first, 0.25, loss=None))
+    text = make_table(TABLE, records, official=True)
+    assert text.startswith("## A table\n\n| system | Add Jump | Length |\n")
+    (summary,) = cells(text)
+    (seeds,) = cells(make_seeds(TABLE, records, official=True))
+    assert summary[1:] == [
+        ["*ours, published*", "*91.0*", ""],
+        ["ours: small", "80.00 ± 26.46 (3)", "25.00 (1)"],
+        ["*Liu, published*", "*99.5*", "*100.0*"],
+    ]
+    assert seeds[1:] == [
+        [
+            *("ours: small", "Add Jump", "100.00 50.00 90.00", "80.00", "100.00"),
+            *("0.1000 0.2000 0.3000", "50–100"),
+        ],
+        ["ours: small", "Length", "25.00", "25.00", "25.00", "", "10"],
+    ]
+    assert "random draws" not in text
+    # what was drawn is another matter
+    drawn = make_table(TABLE, records, official=False)
+    assert "80.00" not in drawn
+    assert "random draws of our own" in drawn
+
+
+def test_a_training_that_broke_down_counts_and_is_shown(tmp_path):
+    records = Records(tmp_path)
+    one, two, three = ROW.jobs("add_jump", official=True)
+    records.add(one, record_of(one, 1.0))
+    records.add(two, broken(two))
+    (summary,) = cells(make_table(TABLE, records, official=True))
+    (seeds,) = cells(make_seeds(TABLE, records, official=True))
+    assert ["ours: small", "50.00 ± 70.71 (2)", ""] in summary
+    assert seeds[1][2:] == ["100.00 failed", "50.00", "100.00", "0.5000", "10"]
+    records.add(one, broken(one))
+    records.add(three, broken(three))
+    (summary,) = cells(make_table(TABLE, records, official=True))
+    (seeds,) = cells(make_seeds(TABLE, records, official=True))
+    assert ["ours: small", "0.00 ± 0.00 (3)", ""] in summary
+    assert seeds[1][2:] == ["failed failed failed", "0.00", "0.00", "", ""]
+
+
+def test_without_records_there_are_published_figures_only(tmp_path):
+    (summary,) = cells(make_table(TABLE, Records(tmp_path / "absent"), official=True))
+    assert [line[0] for line in summary[1:]] == ["*ours, published*", "*Liu, published*"]
+
+
+def test_orbits_are_shown_where_they_change(tmp_path):
+    records = Records(tmp_path)
+    job = ROW.jobs("add_jump", official=True)[0]
+    sizes = [(0, [1, 1, 2]), (5, [2, 2]), (10, [2, 2]), (15, [4])]
+    orbits = [{"epoch": epoch, "observed": observed} for epoch, observed in sizes]
+    records.add(job, record_of(job, 1.0, orbits=orbits))
+    *_, watched = cells(make_table(TABLE, records, official=True))
+    assert watched[1:] == [["ours: small", "0: 1+1+2, 5: 2+2, 15: 4"]]
+
+
+def test_every_split_has_a_title():
+    assert title("around_right") == "Around Right"
+    assert title("simple_p1") == "1 %"
+    assert "%" not in title("jump_around_right")
+
+
+# --- searches
+
+PLAN = SearchPlan(
+    name="s",
+    title="A search",
+    split="add_jump",
+    trials=3,
+    seed=0,
+    settings={},
+    space=Space.of({"model.hidden": [8, 9, 10], "seed": [0, 1]}),
+    published=28.5,
+)
+
+
+def trials(*figures: tuple[float, float]):
+    """Trials with these validation losses and shares on the test set."""
+    found = []
+    for hidden, (loss, right) in zip((8, 9, 10), figures, strict=False):
+        settings = {"model.hidden": hidden, "seed": 0}
+        found.append(
+            (settings, record_of(PLAN.job(settings, official=True), right=right, loss=loss))
+        )
+    return found
+
+
+def test_validation_chooses_and_the_test_set_never_does():
+    text = make_search(PLAN, trials((0.3, 0.99), (0.1, 0.2), (0.2, 0.5)))
+    assert "Chosen by validation loss: 20.00 % on the test set; published: 28.5." in text
+    assert "3 trials on Add Jump" in text
+    assert "best 99.00, median 50.00, worst 20.00" in text
+    (table,) = cells(text)
+    assert table[0] == ["−log p, validation", "test, %", "model.hidden", "seed"]
+    assert [line[1] for line in table[1:]] == ["20.00", "50.00", "99.00"]
+    # the same losses with other test figures choose the same trial
+    other = make_search(PLAN, trials((0.3, 0.1), (0.1, 0.2), (0.2, 1.0)))
+    assert [line[2] for line in cells(other)[0]] == [line[2] for line in table]
+
+
+# --- the commands
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """Records of every seed of the experiments with little data and of orbits."""
+    folder = tmp_path_factory.mktemp("filled")
+    records = Records(folder)
+    for name in ("lowdata", "orbits"):
+        for place, job in enumerate(load(name).jobs(official=True)):
+            more = {}
+            if name == "orbits":
+                more["orbits"] = [{"epoch": e, "observed": [4] * (4 - e)} for e in range(3)]
+            records.add(job, record_of(job, place / 200, **more))
+    return folder
+
+
+def test_tables_prints_what_there_is_and_trains_nothing(run, filled, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(filled.rglob("*"))
+    status, out, err = run("tables", "lowdata", "orbits", "--records", filled)
+    assert (status, err) == (0, "")
+    assert re.findall("^## (.*?):", out, re.MULTILINE) == ["Appendix C", "§4.4"]
+    summary, orbits, _ = cells(out)
+    assert len(summary[0]) == 8
+    assert orbits[0] == ["system", "Add Jump"]
+    _, every, _ = run("tables", "lowdata", "--seeds", "--records", filled)
+    assert len(cells(every)[0]) == 1 + 8 * 7
+    _, some, _ = run("tables", "lowdata", "--seeds", "--only", "gordon", "--records", filled)
+    assert len(cells(some)[0]) == 1 + 7
+    assert sorted(filled.rglob("*")) == before
+    assert list(tmp_path.iterdir()) == []
+    # one table after another is what all of them are
+    _, both, _ = run("tables", "--records", filled)
+    assert all(part in both for part in out.split("## ")[1:])
+    assert "Table 1" in both
+    status, drawn, _ = run("tables", "lowdata", "--drawn", "--records", filled)
+    assert status == 0
+    assert len(cells(drawn)) == 1
+    assert "random draws" in drawn
+    line = fails(run, "tables", "lowdta", "--records", filled)
+    assert "unknown experiment 'lowdta'; did you mean 'lowdata'?" in line
+    assert "--draw is not an option; did you mean '--drawn'" in fails(run, "tables", "--draw")
+
+
+def test_a_damaged_record_is_named_by_the_commands(run, tmp_path):
+    path = tmp_path / next(iter(load("lowdata").jobs(official=True))).name
+    path.parent.mkdir()
+    path.write_text("{")
+    for command in (("tables", "lowdata"), ("plot", "lowdata", "--out", tmp_path / "x.png")):
+        assert f"{path} is damaged" in fails(run, *command, "--records", tmp_path)
+
+
+@pytest.mark.parametrize("what", ["lowdata", "orbits"])
+def test_the_pictures_of_experiments_are_drawn_from_records(run, filled, tmp_path, what):
+    out = tmp_path / f"{what}.png"
+    assert run("plot", what, "--records", filled, "--out", out) == (0, "", "")
+    assert out.read_bytes().startswith(b"\x89PNG")
+    only = tmp_path / "only.svg"
+    name = {"lowdata": "annealed", "orbits": "both classes"}[what]
+    status, _, _ = run("plot", what, "--records", filled, "--out", only, "--only", name)
+    assert status == 0
+    assert "<svg" in only.read_text()
+    absent = tmp_path / "absent.png"
+    for wrong in (("--records", tmp_path / "nowhere"), ("--records", filled, "--drawn")):
+        line = fails(run, "plot", what, *wrong, "--out", absent)
+        assert f"no records of {what}; equitrans reproduce {what} makes them" in line
+    bad = tmp_path / "x.pmg"
+    line = fails(run, "plot", what, "--records", filled, "--out", bad)
+    assert "no picture format 'pmg'; did you mean 'png'?" in line
+    assert not absent.exists()
+    assert not bad.exists()
+
+
+def test_orbits_of_a_training_that_broke_down_are_not_drawn(run, tmp_path):
+    records = Records(tmp_path)
+    job = next(iter(load("orbits").jobs(official=True)))
+    records.add(job, broken(job))
+    line = fails(run, "plot", "orbits", "--records", tmp_path, "--out", tmp_path / "x.png")
+    assert "no training of the paper's settings came to its end" in line
+    assert run("tables", "orbits", "--records", tmp_path)[0] == 0
+
+
+def test_curves_are_drawn_of_runs_and_of_records(run, tmp_path):
+    with tiny_split():
+        job = tiny_job(settings={"training.epochs": 2})
+        data = load_data(job.config.data, seed=0)
+        started = Run.create(tmp_path / "run", job.config, data)
+        waiting = Run.create(tmp_path / "waiting", job.config, data)
+        list(started.train(data))
+    records = Records(tmp_path / "records")
+    records.add(job, record_of(job, 1.0))
+    failed = tiny_job(1)
+    records.add(failed, broken(failed))
+    rules = record_of(tiny_job(2), 1.0, loss=None)  # as the recursive aligner's
+    rules["curve"] = {"number": [1], "updates": [1], "train_loss": [0.0]}
+    rules["curve"] |= {"valid_loss": [None], "valid_accuracy": [None]}
+    records.add(tiny_job(2), rules)
+    folder, out = tmp_path / "records", tmp_path / "curves.png"
+    curves = ("plot", "curves", started.path, folder / job.name, folder / tiny_job(2).name)
+    assert run(*curves, "--out", out) == (0, "", "")
+    assert out.read_bytes().startswith(b"\x89PNG")
+    other = tmp_path / "x.png"
+    for files, message in (
+        ((), "plot: curves need runs or records to draw"),
+        ((folder / failed.name,), f"{failed.name} has no learning curve: epoch 3"),
+        ((tmp_path / "nowhere",), "nowhere"),
+        ((waiting.path,), f"{waiting.path} has no learning curve: it has no epoch yet"),
+        ((started.path / "config.json",), "config.json is no record"),
+    ):
+        assert message in fails(run, "plot", "curves", *files, "--out", other)
+    log, half = started.path / "epochs.jsonl", waiting.path / "epochs.jsonl"
+    half.write_text(log.read_text()[:20])
+    assert "it has no epoch yet" in fails(run, "plot", "curves", waiting.path, "--out", other)
+    half.write_text("nonsense\n" + log.read_text())
+    assert f"{half} is damaged" in fails(run, "plot", "curves", waiting.path, "--out", other)
+    half.write_text(log.read_text() + log.read_text()[:20])  # while it is being written
+    assert run("plot", "curves", waiting.path, "--out", out)[0] == 0
+    assert "the following arguments are required: --out" in fails(run, "plot", "lowdata")
+    assert "unknown 'curve'; did you mean 'curves'?" in fails(run, "plot", "curve", "--out", other)
+    assert not other.exists()
+
+
+def test_the_records_of_the_project_are_whole():
+    """Those that are kept beside the code: each is found by the job that it is of."""
+    folder = Path(__file__).parents[2] / "records"
+    paths = [p for p in sorted(folder.rglob("*.json")) if p.parent.name != "reliability"]
+    assert len(paths) > 100
+    for path in paths:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        settings = dict(record["settings"])
+        width, official = settings.pop("width"), settings.pop("official")
+        split = settings.pop("split")
+        job = Job.of(split, settings, seed=record["seed"], width=width, official=official)
+        assert str(path.relative_to(folder)) == job.name
+        # no path of the machine that made it
+        assert not re.search(r'"/\w+/', path.read_text(encoding="utf-8"))

@@ -1,0 +1,459 @@
+"""The explorer behind its door: what gets in, what comes out, and what never does."""
+
+import asyncio
+import http.client
+import importlib.util
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import schemathesis
+import uvicorn
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from equitrans.explorer import queue as desk, server as serving, views
+from equitrans.explorer.registry import Shelf
+from equitrans.explorer.security import HEADERS, Door, Guard
+
+ROOT = Path(__file__).parents[2]
+TOKEN = "a-token-of-the-right-length"
+
+
+def load_bench():
+    spec = importlib.util.spec_from_file_location("bench_explorer", ROOT / "bench" / "explorer.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+bench = load_bench()
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A real server on a port of its own."""
+
+    port: int
+
+    def raw(self, request: bytes, *, timeout: float = 20) -> Reply:
+        """Send bytes as they are: no client library makes them better."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout) as connection:
+            connection.sendall(request)
+            answer = b""
+            while more := connection.recv(65536):
+                answer += more
+        head, _, body = answer.partition(b"\r\n\r\n")
+        status, *lines = head.decode("latin-1").split("\r\n")
+        fields = dict(line.lower().split(": ", 1) for line in lines)
+        return Reply(int(status.split()[1]), fields, body)
+
+    def get(self, path: str, method: str = "GET", **headers: str) -> Reply:
+        fields = {"host": f"127.0.0.1:{self.port}", "connection": "close"}
+        fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        return self.raw(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode())
+
+
+def start(shelf: Shelf, **door: object) -> tuple[Server, uvicorn.Server, threading.Thread]:
+    sock = serving.listen("127.0.0.1", 0)
+    port = sock.getsockname()[1]
+    names = frozenset({"127.0.0.1", "localhost"})
+    server = serving.server(shelf, Door(names, port, **door))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
+    thread.start()
+    return Server(port), server, thread
+
+
+@pytest.fixture(scope="module")
+def shelf(shown):
+    return Shelf.load([shown / name for name in ("jump", "rules", "attention", "bare")])
+
+
+@pytest.fixture(scope="module")
+def server(shelf):
+    before = sys.getswitchinterval()
+    running, uvicorn_server, thread = start(shelf)
+    yield running
+    uvicorn_server.should_exit = True
+    thread.join(10)
+    sys.setswitchinterval(before)
+    assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def closed(shelf):
+    """A server that asks for a token."""
+    running, uvicorn_server, thread = start(shelf, public=True, token=TOKEN)
+    yield running
+    uvicorn_server.should_exit = True
+    thread.join(10)
+
+
+def test_the_page_and_its_parts_are_served_with_strict_headers(server):
+    page = server.get("/")
+    assert page.status == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    for name, value in HEADERS.items():
+        assert page.headers[name] == value.lower()
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "server" not in page.headers
+    text = page.body.decode()
+    assert "<style" not in text
+    assert "onclick" not in text
+    for name in ("main.js", "style.css", "icon.svg"):
+        assert f"/static/{name}" in text
+        assert server.get(f"/static/{name}").status == 200
+
+
+def test_the_page_asks_nobody_else():
+    static = Path(views.__file__).parent / "static"
+    for path in static.iterdir():
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert "http://" not in text, path
+        assert "https://" not in text, path
+        assert "innerHTML" not in text, path
+
+
+def test_answers_are_those_of_the_model(server, shelf):
+    found = server.get("/api/models/jump/answer?command=jump+twice")
+    best = shelf.find("jump").trained.n_best(["jump twice"], n=5, width=5)[0]
+    assert found.headers["cache-control"] == "no-store"
+    assert [guess["words"] for guess in found.json["best"]] == [list(p.words) for p in best]
+    assert found.json["best"][0]["log_prob"] == pytest.approx(best[0].log_prob, abs=1e-4)
+    added = "add=blick+I_BLICK+verbs"
+    new = server.get(f"/api/models/jump/answer?command=blick+twice&{added}").json["best"][0]
+    old = [word.replace("JUMP", "BLICK") for word in best[0].words]
+    assert new["words"] == old
+    assert server.get("/api/models/jump/answer?command=blick+twice").status == 400
+    assert {m["name"] for m in server.get("/api/models").json["models"]} == set(shelf.shown)
+
+
+def test_mistakes_are_found_in_the_background(server):
+    states = []
+    for _ in range(200):
+        found = server.get("/api/models/attention/errors").json
+        states.append(found["state"])
+        if states[-1] == "done":
+            break
+        time.sleep(0.05)
+    assert states[-1] == "done"
+    assert found["which"] == "validation"
+    assert found["done"] == found["of"] > found["right"]
+    template = found["templates"][0]["template"].replace("<", "%3C").replace(">", "%3E")
+    some = server.get(f"/api/models/attention/errors?template={template.replace(' ', '+')}").json
+    assert 0 < some["matching"] <= found["matching"]
+    assert server.get("/api/models/bare/errors").json["state"] == "missing"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("/api/models/nope/table", 404, "there is no run 'nope' here"),
+        ("/api/models/jump/answer?command=junp", 400, "did you mean 'jump'"),
+        ("/api/models/jump/answer?command=+", 400, "no words"),
+        ("/api/models/jump/answer", 422, "command"),
+        ("/api/models/jump/answer?command=" + "jump+" * 70, 400, "70 words; up to 64"),
+        ("/api/models/jump/answer?command=" + "x" * 2001, 422, "2000"),
+        ("/api/models/jump/swap?before=jump&after=jump+twice", 400, "different forms"),
+        ("/api/models/jump/alignment?command=jump&target=NOPE", 400, "unknown word 'NOPE'"),
+        ("/api/models/jump/added?add=a+b", 400, "word translation class"),
+        ("/api/models/jump/errors?page=0", 422, "page"),
+        ("/api/models/jump/answer?command=%00", 400, "unknown word"),
+        ("/nothing", 404, "Not Found"),
+        ("/" + "x" * 600, 414, "too long"),
+        ("/?" + "x" * 9000, 414, "too long"),
+    ],
+)
+def test_what_is_wrong_is_one_line(server, path, status, message):
+    found = server.get(path)
+    assert found.status == status
+    assert message in found.json["error"]
+    assert "Traceback" not in found.body.decode()
+    assert found.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_bug_shows_no_traceback(server, monkeypatch, caplog):
+    def fail(*_: object) -> None:
+        raise RuntimeError("secret details")
+
+    monkeypatch.setattr(views, "derive", fail)
+    found = server.get("/api/models/jump/derivation?command=jump+and+jump")
+    assert found.status == 500
+    assert found.json == {"error": "something went wrong here; the terminal has the details"}
+    assert b"secret" not in found.body
+    time.sleep(0.2)
+    assert "secret details" in caplog.text
+
+
+def test_who_comes_when_too_much_is_asked_is_told_when_to_come_back(server, monkeypatch):
+    monkeypatch.setattr(desk, "WAITING", 0)
+    found = server.get("/api/models/jump/derivation?command=walk+and+jump")
+    assert found.status == 503
+    assert found.headers["retry-after"] == "1"
+    assert "too many" in found.json["error"]
+
+
+TRAVERSALS = [
+    "/static/../app.py",
+    "/static/..%2fapp.py",
+    "/static/%2e%2e/app.py",
+    "/static/%2e%2e%2fapp.py",
+    "/static/..%5capp.py",
+    "/static/..\\app.py",
+    "/static/....//app.py",
+    "/static/..;/app.py",
+    "/static/%252e%252e%252fapp.py",
+    "/static/%c0%ae%c0%ae/app.py",
+    "/static//etc/passwd",
+    "/static/%2fetc%2fpasswd",
+    "/static/./../../../../../../etc/passwd",
+    "/static/index.html%00.css",
+    "/static/main.js/../../app.py",
+    "/static/file:///etc/passwd",
+    "/static/",
+    "/static",
+    "/../app.py",
+    "//etc/passwd",
+    "/api/models/../../../etc/passwd/table",
+    "/api/models/%2e%2e%2f%2e%2e%2fetc/table",
+    "/api/models/..%2fjump/table",
+    "/api/models/%2Ftmp/answer?command=jump",
+    "/api/models/~root/table",
+    "/api/models/jump%00/table",
+    "/api/models/jump/../rules/answer",
+]
+
+
+@pytest.mark.parametrize("path", TRAVERSALS)
+def test_no_path_leads_out(server, path):
+    found = server.get(path)
+    assert found.status in (400, 404, 405, 422), found
+    assert b"root:" not in found.body
+    assert b"import" not in found.body
+    assert "error" in found.json
+
+
+def test_the_paths_would_be_noticed_if_they_led_somewhere(server):
+    found = server.get("/static/main.js")
+    assert found.status == 200
+    assert b"import" in found.body
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "127.0.0.1:1", "", "x y"]
+)
+def test_another_host_is_refused(server, host):
+    assert server.get("/api/models", host=host).status in (400, 421)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1"])
+def test_our_own_names_are_known(server, host):
+    assert server.get("/api/models", host=f"{host}:{server.port}").status == 200
+
+
+def test_two_hosts_are_none(server):
+    twice = f"Host: 127.0.0.1:{server.port}\r\n" * 2
+    request = f"GET / HTTP/1.1\r\n{twice}Connection: close\r\n\r\n"
+    assert server.raw(request.encode()).status in (400, 421)
+
+
+def test_other_sites_are_refused_and_a_link_to_the_page_is_not(server):
+    api, own = "/api/models", f"http://127.0.0.1:{server.port}"
+    assert server.get(api, sec_fetch_site="cross-site").status == 403
+    assert server.get(api, sec_fetch_site="same-site").status == 403
+    assert server.get(api, origin="https://evil.example").status == 403
+    assert server.get(api, origin="null").status == 403
+    assert server.get(api, origin=own, sec_fetch_site="same-origin").status == 200
+    link = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate"}
+    assert server.get("/?command=jump", sec_fetch_dest="document", **link).status == 200
+    assert server.get("/?command=jump", sec_fetch_dest="iframe", **link).status == 403
+    assert server.get(api, sec_fetch_dest="document", **link).status == 403
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+def test_nothing_can_be_changed(server, method):
+    assert server.get("/api/models", method).status == 405
+
+
+def test_bodies_are_refused(server):
+    host = f"Host: 127.0.0.1:{server.port}\r\nConnection: close\r\n"
+    long = f"GET / HTTP/1.1\r\n{host}Content-Length: 1000000\r\n\r\nabc"
+    assert server.raw(long.encode()).status == 413
+    chunked = f"GET / HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+    assert server.raw(chunked.encode()).status == 413
+
+
+def test_headers_that_are_too_large_are_refused(server):
+    assert server.get("/", x_filler="x" * 70_000).status in (400, 431)
+    assert server.get("/", x_filler="x" * 17_000).status in (400, 431)
+    assert server.get("/", x_filler="x" * 700).status == 200
+
+
+def test_whoever_sends_too_slowly_is_let_go(server, monkeypatch):
+    monkeypatch.setattr(serving, "HEADER_SECONDS", 0.3)
+    for parts in ([b""], [b"GET / HTTP/1.1\r\n"]):
+        with socket.create_connection(("127.0.0.1", server.port), 5) as connection:
+            for part in parts:
+                connection.sendall(part)
+            begun = time.monotonic()
+            assert connection.recv(100) == b""
+            assert 0.2 < time.monotonic() - begun < 4
+
+
+def test_a_connection_is_used_again_and_again(server):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.connect()
+    port = connection.sock.getsockname()[1]
+    for _ in range(3):
+        connection.request("GET", "/static/icon.svg")
+        with connection.getresponse() as response:
+            assert response.status == 200
+            assert b"<svg" in response.read()
+        assert connection.sock.getsockname()[1] == port
+    connection.close()
+
+
+def test_without_the_token_nothing_is_told(closed):
+    for path in ("/", "/api/models", "/static/main.js", "/openapi.json", "/?token=wrong"):
+        found = closed.get(path)
+        assert found.status == 401
+        assert b"jump" not in found.body
+    assert closed.get("/api/models", cookie="equitrans-token=wrong").status == 401
+    assert closed.get("/api/models", authorization="Bearer wrong").status == 401
+    assert closed.get("/api/models", cookie="equitrans-token=").status == 401
+    assert closed.get(f"/api/models?token={TOKEN}").status == 401  # the page alone takes it so
+
+
+def test_the_token_opens_the_door(closed):
+    first = closed.get(f"/?command=jump&token={TOKEN}")
+    assert first.status == 303
+    assert first.headers["location"] == "/?command=jump"
+    cookie = first.headers["set-cookie"]
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert closed.get("/", cookie=cookie.split(";")[0]).status == 200
+    assert closed.get("/api/models", authorization=f"Bearer {TOKEN}").status == 200
+    # a public page has no name that we know, but a stranger's name is not it
+    assert (
+        closed.get("/", host=f"192.0.2.1:{closed.port}", cookie=f"equitrans-token={TOKEN}").status
+        == 200
+    )
+    assert closed.get("/", host="evil.example", cookie=f"equitrans-token={TOKEN}").status == 421
+
+
+def test_a_websocket_is_closed():
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        return {}
+
+    async def app(scope, receive, send):
+        raise AssertionError("it went through")
+
+    guard = Guard(app, Door(frozenset(), 1))
+    asyncio.run(guard({"type": "websocket"}, receive, send))
+    assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+# schemathesis draws some numbers in a way that hypothesis would rather not see
+@pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")
+def test_the_openapi_document_is_kept(server):
+    """Every operation, with data good and bad: no server error, nothing that is not declared."""
+    url = f"http://127.0.0.1:{server.port}/openapi.json"
+    schema = schemathesis.openapi.from_url(url)
+    operations = [found.ok() for found in schema.get_all_operations()]
+    assert len(operations) == 11
+    checks = [not_a_server_error, response_schema_conformance, status_code_conformance]
+    statuses = set()
+    for operation in operations:
+
+        @settings(max_examples=8, suppress_health_check=list(HealthCheck), database=None)
+        @given(case=operation.as_strategy())
+        def ask(case):
+            response = case.call(timeout=20)
+            statuses.add(response.status_code)
+            case.validate_response(response, checks=checks)
+
+        ask()
+    for run in ("jump", "rules", "attention", "bare"):
+        base = f"/api/models/{run}"
+        for path in ("answer", "alignment", "orbits", "derivation"):
+            assert server.get(f"{base}/{path}?command=jump+twice").status == 200
+        for path in ("table", "recorded", "errors", "commands", "swap?before=jump&after=walk"):
+            assert server.get(f"{base}/{path}").status == 200
+    assert statuses & {400, 404, 422}
+
+
+def test_fifty_clients_at_once_get_no_error_and_memory_is_bounded(server):
+    commands = ["jump twice", "walk and run", "look left", "run thrice", "walk left and look"]
+    ask = bench.hammer(server.port, bench.paths("jump", commands), clients=50, requests=200)
+    asyncio.run(ask)
+    before = bench.resident_mb(os.getpid())
+    ask = bench.hammer(server.port, bench.paths("jump", commands, 1), clients=50, requests=600)
+    results = asyncio.run(ask)
+    assert len(results) == 600
+    assert {outcome.status for outcome in results} == {200}
+    assert bench.resident_mb(os.getpid()) - before < 100
+
+
+def test_the_benchmark_notices_an_error(server):
+    work = bench.paths("no such run", ["jump"])
+    results = asyncio.run(bench.hammer(server.port, work, clients=2, requests=6))
+    assert 404 in {outcome.status for outcome in results}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing"], "missing"),
+        ([], "RUN"),
+        (["RUN", "--host", "0.0.0.0"], "add --expose"),
+        (["RUN", "--host", "example.org"], "add --expose"),
+        (["RUN", "--port", "70000"], "from 0 to 65535"),
+        (["RUN", "--port", "many"], "invalid int value"),
+    ],
+)
+def test_the_command_refuses_what_cannot_be(run, shown, arguments, message):
+    given = [str(shown / "jump") if part == "RUN" else part for part in arguments]
+    status, _, err = run("explore", *given)
+    assert status == 2
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_a_short_token_and_a_taken_port_are_refused(run, shown, server, monkeypatch):
+    status, _, err = run("explore", shown / "jump", "--port", server.port)
+    assert status == 2
+    assert "cannot listen" in err
+    monkeypatch.setenv("EQUITRANS_TOKEN", "short")
+    status, _, err = run("explore", shown / "jump")
+    assert status == 2
+    assert "EQUITRANS_TOKEN" in err

@@ -1,0 +1,440 @@
+"""Model directories from strangers: none runs code, is read beyond itself, or takes more memory
+than its files declare. Each is refused with a message that says why.
+"""
+
+import json
+import os
+import re
+import resource
+import struct
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save
+
+from equitrans.errors import EquitransError, RunError
+from equitrans.models.configs import TransducerConfig
+from equitrans.paper.symmetry import LexicalClass, Symmetry
+from equitrans.training.runs import Run
+from equitrans.training.tensors import pack, read_header
+from equitrans.training.trained import WEIGHTS, Trained
+
+SMALL = TransducerConfig(k=4, d=3, embedding=5, hidden=6)
+
+
+pytestmark = pytest.mark.usefixtures("float32")
+
+
+@contextmanager
+def little_memory(megabytes=300):
+    """Within, this process cannot have more memory than it has and so much."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    largest = pages * resource.getpagesize() + megabytes * 1_000_000
+    resource.setrlimit(resource.RLIMIT_AS, (largest, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def test_the_limit_of_the_tests_is_one():
+    with little_memory(), pytest.raises(RuntimeError, match="allocate"):
+        torch.empty(200_000_000)
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A model as it should be."""
+    verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
+    symmetry = Symmetry.of([verbs], [(("walk", "twice"), ("WALK", "WALK"))])
+    Trained.new(SMALL, symmetry, max_length=9).save(tmp_path / "model")
+    Trained.load(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def config(path, **changes):
+    content = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(content | changes))
+
+
+def vocabulary(path, **changes):
+    content = json.loads((path / "vocabulary.json").read_text())
+    (path / "vocabulary.json").write_text(json.dumps(content | changes))
+
+
+def sized(path, **sizes):
+    config(path, model=json.loads((path / "config.json").read_text())["model"] | sizes)
+
+
+def weights(path):
+    """The header, and the numbers behind it."""
+    raw = (path / WEIGHTS).read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    return json.loads(raw[8 : 8 + length]), raw[8 + length :]
+
+
+def rewrite(path, header, data=b""):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    (path / WEIGHTS).write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def reheader(path, change):
+    header, data = weights(path)
+    change(header)
+    rewrite(path, header, data)
+
+
+def tensors(path, change):
+    from safetensors.torch import load_file
+
+    found = load_file(path / WEIGHTS)
+    change(found)
+    (path / WEIGHTS).write_bytes(save(found))
+
+
+def link(path, name, to):
+    (path / name).unlink(missing_ok=True)
+    (path / name).symlink_to(to)
+
+
+def words(n, prefix="w"):
+    return [f"{prefix}{i}" for i in range(n)]
+
+
+def big_class(path, n):
+    members = {"name": "big", "source": words(n), "target": words(n, "W")}
+    vocabulary(path, source=words(n), target=words(n, "W"), classes=[members])
+
+
+def flip(path):
+    raw = bytearray((path / WEIGHTS).read_bytes())
+    raw[-3] ^= 1
+    (path / WEIGHTS).write_bytes(raw)
+
+
+def sparse(path, name, size):
+    with (path / name).open("r+b") as file:
+        file.truncate(size)
+
+
+ONE = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+BILINEAR = "aligner.bilinear"
+
+HOSTILE = {
+    "a hidden size of a thousand million": (
+        lambda p: sized(p, hidden=10**9),
+        "{p} does not describe a model: model.hidden is 1000000000; it must be at most 1000000",
+    ),
+    "weights by the thousand million": (
+        lambda p: sized(p, hidden=100_000),
+        "{p} does not describe a model: it has more weights than {p}/{w}",
+    ),
+    "a class by the ten million": (
+        lambda p: big_class(p, 100_000),
+        "{p} does not describe a model: class 'big' has 100000 words; a class has at most 10000",
+    ),
+    "classes by the thousand": (
+        lambda p: vocabulary(
+            p,
+            source=words(3_000),
+            target=words(3_000),
+            classes=[{"name": w, "source": [w], "target": [w]} for w in words(3_000)],
+        ),
+        "{p} does not describe a model: 3000 classes; there may be at most 1000",
+    ),
+    "a group by the million": (
+        lambda p: (
+            config(p, kind="gordon", model={}),
+            vocabulary(
+                p,
+                source=words(600),
+                target=words(600),
+                classes=[
+                    {"name": n, "source": part, "target": part}
+                    for n, part in (("a", words(600)[:300]), ("b", words(600)[300:]))
+                ],
+            ),
+        ),
+        "{p} does not describe a model: the classes' group has 90000 elements; a model that lists "
+        "them can have at most 1000",
+    ),
+    "too many words": (
+        lambda p: vocabulary(p, target=[*words(100_000), "WALK", "JUMP"]),
+        "{p} does not describe a model: 100002 target words; a vocabulary has at most 100000",
+    ),
+    "a table of words by words": (
+        lambda p: (
+            sized(p, translator="table"),
+            vocabulary(p, source=words(9_000), target=words(9_000), classes=[]),
+        ),
+        "{p} does not describe a model: a table of 9003 × 9003 words is too large; choose "
+        "model.translator stack, or words whose product is at most 30000000",
+    ),
+    "predictions without end": (
+        lambda p: config(p, max_length=10**9),
+        "{p} does not describe a model: max_length is 1000000000; it must be at most 4010",
+    ),
+    "a description without end": (
+        lambda p: sparse(p, "vocabulary.json", 70_000_000),
+        "{p}/vocabulary.json has 70000000 bytes; at most 64000000 are read",
+    ),
+    "a model by the name of a function": (
+        lambda p: config(p, kind="os.system"),
+        "{p} does not describe a model: unknown model 'os.system'; "
+        "known: attention, gordon, russin, transducer, wu",
+    ),
+    "a setting by the name of an attribute": (
+        lambda p: sized(p, __class__="os.system"),
+        "{p} does not describe a model: '__class__' is not a setting; known: aligner, d, dropout, "
+        "embedding, encoder, forget_bias, group, hidden, k, marginal, translator, warm_start",
+    ),
+    "a link to a secret": (
+        lambda p: link(p, "vocabulary.json", "/etc/passwd"),
+        "{p}/vocabulary.json is a link to /etc/passwd, outside of the directory",
+    ),
+    "a link upwards": (
+        lambda p: link(p, "config.json", "../secret.json"),
+        "{p}/config.json is a link to ../secret.json, outside of the directory",
+    ),
+    "weights elsewhere": (
+        lambda p: link(p, WEIGHTS, "../secret.json"),
+        "{p}/{w} is a link to ../secret.json, outside of the directory",
+    ),
+    "a log elsewhere": (
+        lambda p: link(p, "epochs.jsonl", "../secret.json"),
+        "{p}/epochs.jsonl is a link to ../secret.json, outside of the directory",
+    ),
+    "a link to itself": (
+        lambda p: link(p, "config.json", "config.json"),
+        "{p} is not a complete run directory: config.json is missing",
+    ),
+    "a pipe that never ends": (
+        lambda p: ((p / "config.json").unlink(), os.mkfifo(p / "config.json")),
+        "{p} is not a complete run directory: config.json is missing",
+    ),
+    "a device": (
+        lambda p: link(p, "config.json", "/dev/zero"),
+        "{p}/config.json is a link to /dev/zero, outside of the directory",
+    ),
+    "a pickle": (
+        lambda p: (p / WEIGHTS).write_bytes(
+            b"\x80\x04\x95\x1f\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system\x94\x93"
+        ),
+        "{p}/{w} is damaged: it ends before its header does",
+    ),
+    "nothing": (
+        lambda p: (p / WEIGHTS).write_bytes(b""),
+        "{p}/{w} is damaged: it ends before its header does",
+    ),
+    "a header by the exabyte": (
+        lambda p: (p / WEIGHTS).write_bytes(b"\xff" * 7 + b"\x7f{}"),
+        "{p}/{w} is damaged: it ends before its header does",
+    ),
+    "a header by the megabyte": (
+        lambda p: rewrite(p, b" " * 5_000_000),
+        "{p}/{w} is damaged: a header of 5000000 bytes; at most 4000000 are read",
+    ),
+    "a header that is none": (
+        lambda p: rewrite(p, b"{"),
+        "{p}/{w} is damaged: its header is not JSON",
+    ),
+    "a header without a bottom": (
+        lambda p: rewrite(p, b"[" * 100_000),
+        "{p}/{w} is damaged: its header is not JSON",
+    ),
+    "a header that is a list": (
+        lambda p: rewrite(p, []),
+        "{p}/{w} is damaged: its header is not an object",
+    ),
+    "one name for two tensors": (
+        lambda p: rewrite(p, b'{"a": {}, "a": {}}'),
+        "{p}/{w} is damaged: its header is not JSON",
+    ),
+    "metadata that are numbers": (
+        lambda p: rewrite(p, {"__metadata__": {"a": 1}}),
+        "{p}/{w} is damaged: its metadata are not texts",
+    ),
+    "a shape below zero": (
+        lambda p: rewrite(p, {"a": ONE | {"shape": [-1]}}, b"1234"),
+        "{p}/{w} is damaged: 'a' is declared as "
+        "{{'dtype': 'F32', 'shape': [-1], 'data_offsets': [0, 4]}}",
+    ),
+    "a tensor that is a word": (
+        lambda p: rewrite(p, {"a": "b"}),
+        "{p}/{w} is damaged: 'a' is declared as b",
+    ),
+    "a shape larger than its bytes": (
+        lambda p: rewrite(p, {"a": ONE | {"shape": [10**12]}}, b"1234"),
+        "{p}/{w} is damaged: 'a' has 4 bytes; its shape takes 4000000000000",
+    ),
+    "two tensors in one place": (
+        lambda p: rewrite(p, {"a": ONE, "b": ONE}, b"1234"),
+        "{p}/{w} is damaged: b begins at byte 0 of the data, not at 4",
+    ),
+    "a gap between tensors": (
+        lambda p: rewrite(p, {"a": ONE | {"data_offsets": [4, 8]}}, b"12345678"),
+        "{p}/{w} is damaged: a begins at byte 4 of the data, not at 0",
+    ),
+    "less than was declared": (
+        lambda p: rewrite(p, {"a": ONE}, b"123"),
+        "{p}/{w} is damaged: it has 72 bytes; its header declares 73",
+    ),
+    "more than was declared": (
+        lambda p: rewrite(p, {"a": ONE}, b"12345"),
+        "{p}/{w} is damaged: it has 74 bytes; its header declares 73",
+    ),
+    "a terabyte of nothing": (
+        lambda p: sparse(p, WEIGHTS, 10**12),
+        "{p}/{w} is damaged: it has 1000000000000 bytes; its header declares {size}",
+    ),
+    "a tensor too few": (
+        lambda p: tensors(p, lambda t: t.pop(BILINEAR)),
+        "{p}/{w} is not of the model that {p} describes: aligner.bilinear is missing",
+    ),
+    "a tensor too many": (
+        lambda p: tensors(p, lambda t: t.update(more=torch.zeros(1))),
+        "{p}/{w} is not of the model that {p} describes: it has no 'more'",
+    ),
+    "a tensor of another shape": (
+        lambda p: tensors(p, lambda t: t.update({BILINEAR: torch.zeros(12, 6)})),
+        "{p}/{w} is not of the model that {p} describes: aligner.bilinear is 12×6, not 6×12",
+    ),
+    "whole numbers": (
+        lambda p: tensors(p, lambda t: t.update({BILINEAR: torch.zeros(6, 12).long()})),
+        "{p}/{w} is not of the model that {p} describes: "
+        "aligner.bilinear is of kind I64; it must be F32 or F64",
+    ),
+    "weights that are no numbers": (
+        lambda p: tensors(p, lambda t: t[BILINEAR].fill_(torch.nan)),
+        "{p}/{w} holds weights that are not numbers; training went wrong",
+    ),
+    "a single bit": (
+        flip,
+        "{p}/{w} is damaged: its numbers are not those that were written",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_directory_is_refused_at_no_cost(model, name):
+    make, message = HOSTILE[name]
+    (model.parent / "secret.json").write_text('{"format": 1, "secret": "hunter2"}')
+    size = (model / WEIGHTS).stat().st_size
+    make(model)
+    with little_memory(), pytest.raises(RunError) as refused:
+        Trained.load(model)
+    assert str(refused.value) == message.format(p=model, w=WEIGHTS, size=size)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_link_within_the_directory_is_followed(model):
+    (model / WEIGHTS).rename(model / "weights")
+    link(model, WEIGHTS, "weights")
+    Trained.load(model)
+
+
+def test_no_beginning_of_a_file_is_taken_for_the_whole(model):
+    """A file cut off anywhere is refused, never read as good."""
+    for name in (WEIGHTS, "vocabulary.json", "config.json"):
+        content = (model / name).read_bytes()
+        for length in range(0, len(content) - 1, max(1, len(content) // 60)):
+            (model / name).write_bytes(content[:length])
+            with pytest.raises(EquitransError):
+                Trained.load(model)
+        (model / name).write_bytes(content)
+    Trained.load(model)
+
+
+PROGRAM = """
+import sys
+from equitrans.training.trained import WEIGHTS, Trained
+
+path = sys.argv[1]
+Trained.load(path).predict(["walk twice"])  # what is imported late is imported now
+seen = []
+sys.addaudithook(lambda event, arguments: seen.append((event, arguments)))
+Trained.load(path).predict(["walk twice"])
+found = [a[0] for event, a in seen if event == "open" and not isinstance(a[0], int)]
+opened = {str(path) for path in found}
+did = {event for event, _ in seen}
+print(sorted(opened), sorted(did & {"exec", "import", "os.system", "subprocess.Popen"}))
+"""
+
+
+def test_a_model_is_read_from_its_directory_alone_and_nothing_is_run(model):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(model)], capture_output=True, text=True, check=True
+    )
+    names = sorted((WEIGHTS, "config.json", "vocabulary.json"))
+    assert done.stdout.strip() == f"{[str(model / name) for name in names]} []"
+
+
+# --- what only a training reads
+
+
+@pytest.fixture
+def run(model, tmp_path):
+    """A run that is under way."""
+    from equitrans.data import Data, Pair
+    from equitrans.training.checkpoints import Checkpoint
+    from equitrans.training.config import TrainingConfig
+    from equitrans.training.learning import GradientLearning
+
+    config(model, training={}, seed=0, digest="", data={"split": "simple"})
+    opened = Run.open(model)
+    pairs = (Pair(opened.trained.symmetry.source.words[:1], ()),)
+    data = Data(pairs, (), (), (), "", "")
+    learning = GradientLearning(opened.trained.model, TrainingConfig(), data, seed=0)
+    for p in learning.model.parameters():
+        p.grad = torch.ones_like(p)
+    learning.state.optimizer.step()
+    Checkpoint(model / "state.safetensors").save(learning, finished=False)
+    opened.state()
+    return opened
+
+
+def counters(**changes):
+    usual = {"epoch": 1, "updates": 3, "seconds": 1.0, "best_epoch": 1, "best_loss": 2.0}
+    return {"counters": json.dumps(usual | {"finished": False} | changes)}
+
+
+@pytest.mark.parametrize(
+    ("change", "metadata", "message"),
+    [
+        ({}, {}, "is damaged: it does not say where training stands"),
+        ({}, {"counters": "[" * 100_000}, "is damaged: it does not say where training stands"),
+        ({}, counters(epoch="7"), "is damaged: epoch is '7'"),
+        ({}, counters(updates=-1), "is damaged: updates is -1"),
+        ({}, counters(finished=1), "is damaged: finished is 1"),
+        ({}, counters(best_loss=float("nan")), "is damaged: best_loss is nan"),
+        ({"optimizer.0.step": None}, counters(), "a part of the optimizer's state is missing"),
+        ({"optimizer.0.exp_avg": torch.zeros(10**6)}, counters(), "is 1000000, not "),
+        ({"optimizer.999.step": torch.zeros(())}, counters(), "it has no 'optimizer.999.step'"),
+        ({"optimizer.x.y.z": torch.zeros(())}, counters(), "it has no 'optimizer.x.y.z'"),
+        ({"model.more": torch.zeros(3)}, counters(), "it has no 'model.more'"),
+        ({"best.more": torch.zeros(3)}, counters(), r"best\..* is missing"),
+        ({f"model.{BILINEAR}": torch.zeros(1)}, counters(), f"model.{BILINEAR} is 1, not 6×12"),
+    ],
+    ids=str,
+)
+def test_a_hostile_state_is_refused(run, change, metadata, message):
+    from safetensors.torch import load_file
+
+    path = run.path / "state.safetensors"
+    found = {k: v for k, v in (load_file(path) | change).items() if v is not None}
+    path.write_bytes(pack(found, metadata))
+    with little_memory(), pytest.raises(RunError, match=re.escape(str(path))) as refused:
+        run.state()
+    assert re.search(message.replace("×", "."), str(refused.value))
+
+
+def test_a_header_says_what_is_in_a_file(model):
+    header = read_header(model / WEIGHTS)
+    assert header.entries[BILINEAR].shape == (6, 12)
+    loaded = Trained.load(model).model.state_dict()
+    assert header.numbers == sum(t.numel() for t in loaded.values())

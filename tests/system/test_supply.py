@@ -1,0 +1,96 @@
+"""What the project depends on: little, pinned, and known by its hash."""
+
+import importlib.util
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from test_architecture import imports, rooms
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CORE = {"jaxtyping", "jsonargparse", "numpy", "rich", "safetensors", "torch"}
+
+
+def name(requirement: str) -> str:
+    """The package of a requirement, spelled one way."""
+    return re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-").replace(".", "-")
+
+
+def pins(text: str) -> dict[str, str]:
+    """The packages of a file and their versions."""
+    lines = [line.partition(" ")[0] for line in text.splitlines() if re.match(r"[\w.-]+==", line)]
+    return {name(line): line.partition("==")[2] for line in lines}
+
+
+CONSTRAINTS = pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
+LOCK = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
+
+
+def test_the_core_needs_six_packages():
+    assert {name(r) for r in PROJECT["dependencies"]} == CORE
+
+
+def strangers(imported: set[str]) -> set[str]:
+    """Top names that are neither Python's nor ours nor declared."""
+    declared = CORE | {name(r) for rs in PROJECT["optional-dependencies"].values() for r in rs}
+    declared |= {"sklearn"} if "scikit-learn" in declared else set()  # spelled so where imported
+    tops = {each.partition(".")[0] for each in imported}
+    return {top for top in tops if top not in sys.stdlib_module_names and top not in declared}
+
+
+def test_what_is_imported_is_declared():
+    for _, path in rooms():
+        assert strangers(imports(path)) == set(), path
+
+
+def test_an_import_that_is_not_declared_is_noticed():
+    assert strangers({"yaml.safe_load", "json", "torch.nn", "equitrans.data.pairs"}) == {"yaml"}
+
+
+def test_everything_that_is_declared_is_pinned():
+    for requirements in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()):
+        assert {name(r) for r in requirements} - {"equitrans"} <= CONSTRAINTS.keys()
+
+
+def test_the_lock_has_the_versions_of_the_constraints_each_with_hashes():
+    locked = pins(LOCK)
+    assert locked.keys() >= {"numpy", "pytest", "ruff", "mypy", "pyyaml", "hypothesis", "sphinx"}
+    assert "torch" not in locked
+    assert {each: CONSTRAINTS.get(each) for each in locked} == locked
+    for entry in re.split(r"\n(?=\S)", LOCK.partition("\n")[2]):
+        assert re.fullmatch(r"\S+==\S+( \\\n    --hash=sha256:[0-9a-f]{64})+\n?", entry), entry
+    assert "://" not in LOCK
+
+
+def load_audit():
+    spec = importlib.util.spec_from_file_location("audit", ROOT / "release" / "audit.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("packages", "status", "said"),
+    [
+        (None, 0, "NOT AUDITED: the database gave no answer (no route)"),
+        ([{"name": "a", "skip_reason": "not found"}], 0, "NOT AUDITED"),
+        ([{"name": "a", "version": "1", "vulns": []}], 0, "audited 1, findings 0"),
+        ([{"name": "a", "version": "1", "vulns": [{"id": "X-1"}]}], 1, "a 1: X-1\naudited 1"),
+        (
+            [{"name": "a", "version": "1", "vulns": []}, {"name": "b", "skip_reason": "not found"}],
+            1,
+            "b: not found\naudited 1, findings 1",
+        ),
+    ],
+)
+def test_an_audit_is_clean_or_not_or_was_none(packages, status, said):
+    output = "" if packages is None else json.dumps({"dependencies": packages})
+    verdict = load_audit().verdict(output, "trying\nno route\n")
+    assert verdict[0] == status
+    assert verdict[1].startswith(said)
