@@ -13,9 +13,7 @@ test: .venv/installed browser
 check: lint types docs test
 
 # the numerical tests with the vector instructions of older processors: kernels round differently
-NUMERICAL = $(filter-out tests/test_explorer% tests/experiments/test_ray.py tests/experiments/test_executors.py tests/system/test_documents.py \
-	tests/system/test_hostile.py tests/system/test_parsers.py tests/cli/test_terminals.py tests/system/test_lint.py tests/system/test_supply.py \
-	tests/experiments/test_search.py tests/experiments/test_reproduce.py tests/training/test_travel.py, $(wildcard tests/test_*.py))
+NUMERICAL = tests/paper tests/models tests/analysis tests/training
 
 test-sse: .venv/installed
 	ATEN_CPU_CAPABILITY=default DNNL_MAX_CPU_ISA=SSE41 $(BIN)/python -m pytest -n 2 --dist loadfile $(NUMERICAL)

@@ -93,12 +93,18 @@ def _plain(text: str) -> str:
     return text
 
 
+def home_of(name: str) -> str:
+    """The module that a public name is defined in; constants have none and stand in their room."""
+    thing = getattr(equitrans, name)
+    return getattr(thing, "__module__", None) or "equitrans.data.scan"
+
+
 def rooms(*, public: bool) -> Iterator[tuple[ModuleType, list[str]]]:
     """Modules with the public names that they hold, or those that hold others."""
     for _, name, _ in sorted(pkgutil.walk_packages(equitrans.__path__, "equitrans."), key=str):
         if name.startswith("equitrans.cli"):
             continue
-        names = equitrans._ROOMS.get(name, "").split()
+        names = [n for n in equitrans.__all__ if home_of(n) == name]
         if names or not public:
             yield import_module(name), names
 

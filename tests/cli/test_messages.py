@@ -54,7 +54,7 @@ train --split length --out out --threads 0
 train --split length --out out --threads x
     threads is 'x'; expected int
 train --split length --out out --seed -1
-    seed is -1; it must be a whole number from 0 to 2**63 - 1
+    seed is -1; it must be an integer from 0 to 2**63 - 1
 train --split length --out out --validation 1
     data.validation is 1.0; it must lie in [0, 1)
 train --split length --out out --scan-dir nowhere
@@ -184,7 +184,7 @@ extend model --class verbs blick=I_BLICK --out used
 grammar
     grammar: the following arguments are required: RUN
 grammar model
-    model has no rules; train a transducer with --model.aligner recursive for some
+    model has no rules; --model.aligner recursive trains a model with rules
 grammar model --plot x.png
     grammar: --plot draws a derivation; say of what with --derive SENTENCE
 discover

@@ -44,7 +44,7 @@ def test_training_is_followed_by_a_bar_or_by_lines(is_terminal):
     shown._force_terminal = is_terminal
     progress.follow(iter(EPOCHS), shown)
     text = written.getvalue()
-    assert progress.describe(EPOCHS[1]) in text
+    assert str(EPOCHS[1]) in text
     assert ("\x1b[" in text) == is_terminal  # a bar is drawn anew where it was
 
 

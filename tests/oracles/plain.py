@@ -57,8 +57,8 @@ class PlainTransducer(nn.Module):
         translator = self.model.translator
         if not self.tables:
             return self._translate_without_classes(source)
-        others_source = [w for w in range(BOS, self.n_source) if translator.source_class[w] < 0]
-        others_target = [w for w in range(BOS, self.n_target) if translator.target_class[w] < 0]
+        others_source = [w for w in range(BOS, self.n_source) if translator.source[1, w] < 0]
+        others_target = [w for w in range(BOS, self.n_target) if translator.target[1, w] < 0]
         plain = torch.zeros(self.n_source, translator.omega.shape[1])
         plain = plain.index_put((torch.tensor(others_source),), translator.omega)
         logits = torch.zeros(*source.shape, self.n_target)

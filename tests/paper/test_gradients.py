@@ -12,6 +12,7 @@ from torch.func import functional_call
 import equitrans
 from equitrans.data.pairs import Pair
 from equitrans.models import build
+from equitrans.models.baselines.common import Baseline
 from equitrans.models.configs import (
     AttentionConfig,
     GordonConfig,
@@ -161,6 +162,7 @@ def test_no_layer_was_left_out():
         Model,
         Autoregressive,
         Direct,
+        Baseline,
         WordTranslator,
         RecursiveTransducer,
         RecursiveAligner,

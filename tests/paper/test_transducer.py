@@ -10,8 +10,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from equitrans.analysis.evaluation import predict
 from equitrans.data.pairs import Pair
 from equitrans.errors import SymmetryError
+from equitrans.models.baselines.common import Baseline
 from equitrans.paper.aligner import Aligner
-from equitrans.paper.base import Autoregressive
 from equitrans.paper.groups import Group
 from equitrans.paper.layers import DIRECT, Stack, _differences
 from equitrans.paper.symmetry import LexicalClass, Symmetry
@@ -220,7 +220,7 @@ def test_all_words_at_once_are_judged_as_they_are_one_by_one(name, marginal):
         said = [Pair(x, best.words) for x, (best,) in zip(sources, found, strict=True)]
         batch = shared([*said, *random_pairs(8, 20)], model.symmetry)
         judged.append(model.judge(batch)[1])
-        assert torch.equal(judged[-1], Autoregressive.judge(model, batch)[1])
+        assert torch.equal(judged[-1], Baseline.judge(model, batch)[1])
     right = torch.cat(judged)
     assert 0 < right.sum() < len(right)
 

@@ -52,7 +52,7 @@ def untrained(kind="transducer", *, characters=False, **settings):
 
 
 def test_what_cannot_be_a_setting_is_refused():
-    with pytest.raises(ConfigError, match=r"learning_rate is 1001\.0; it is too large"):
+    with pytest.raises(ConfigError, match=r"learning_rate is 1001\.0; it must be at most 1000"):
         TrainingConfig(learning_rate=1001.0)
     with pytest.raises(ConfigError, match="orbits_every is 0; it must be 1 or more"):
         RunConfig.from_settings({"split": "length", "orbits_every": 0})

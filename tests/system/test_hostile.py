@@ -128,7 +128,7 @@ BILINEAR = "aligner.bilinear"
 HOSTILE = {
     "a hidden size of a thousand million": (
         lambda p: sized(p, hidden=10**9),
-        "{p} does not describe a model: model.hidden is 1000000000; it must be at most 1000000",
+        "{p} does not describe a model: model.hidden is 1000000000; the limit is 1000000",
     ),
     "weights by the thousand million": (
         lambda p: sized(p, hidden=100_000),
@@ -136,7 +136,7 @@ HOSTILE = {
     ),
     "a class by the ten million": (
         lambda p: big_class(p, 100_000),
-        "{p} does not describe a model: class 'big' has 100000 words; a class has at most 10000",
+        "{p} does not describe a model: class 'big' has 100000 words; the limit is 10000",
     ),
     "classes by the thousand": (
         lambda p: vocabulary(
@@ -145,7 +145,7 @@ HOSTILE = {
             target=words(3_000),
             classes=[{"name": w, "source": [w], "target": [w]} for w in words(3_000)],
         ),
-        "{p} does not describe a model: 3000 classes; there may be at most 1000",
+        "{p} does not describe a model: 3000 classes; the limit is 1000",
     ),
     "a group by the million": (
         lambda p: (
@@ -165,7 +165,7 @@ HOSTILE = {
     ),
     "too many words": (
         lambda p: vocabulary(p, target=[*words(100_000), "WALK", "JUMP"]),
-        "{p} does not describe a model: 100002 target words; a vocabulary has at most 100000",
+        "{p} does not describe a model: 100002 target words; the limit is 100000",
     ),
     "a table of words by words": (
         lambda p: (
@@ -173,7 +173,7 @@ HOSTILE = {
             vocabulary(p, source=words(9_000), target=words(9_000), classes=[]),
         ),
         "{p} does not describe a model: a table of 9003 × 9003 words is too large; choose "
-        "model.translator stack, or words whose product is at most 30000000",
+        "model.translator stack, or at most 30000000 entries",
     ),
     "predictions without end": (
         lambda p: config(p, max_length=10**9),
@@ -181,7 +181,7 @@ HOSTILE = {
     ),
     "a description without end": (
         lambda p: sparse(p, "vocabulary.json", 70_000_000),
-        "{p}/vocabulary.json has 70000000 bytes; at most 64000000 are read",
+        "{p}/vocabulary.json has 70000000 bytes; the limit is 64000000",
     ),
     "a model by the name of a function": (
         lambda p: config(p, kind="os.system"),

@@ -27,6 +27,7 @@ from equitrans.experiments.search import leading
 from equitrans.files import locked, write_atomically
 from equitrans.models.configs import TransducerConfig
 from equitrans.paper.symmetry import LexicalClass, Symmetry
+from equitrans.settings import LARGEST_CLASS, LARGEST_VOCABULARY, LONGEST_SENTENCE
 from equitrans.training.config import RunConfig, TrainingConfig
 from equitrans.training.fitting import fit
 from equitrans.training.runs import Run
@@ -320,7 +321,7 @@ def test_one_seed_gives_one_sha256_in_any_process(settings, tmp_path):
 
 def test_what_is_past_the_limits_is_refused(tmp_path):
     quick = TrainingConfig(epochs=1)
-    long = ("a",) * (settings.LONGEST_SENTENCE + 1)
+    long = ("a",) * (LONGEST_SENTENCE + 1)
     message = r"a sentence of 1001 words \(a a a a a …\); at most 1000 can be read"
     with pytest.raises(DataError, match=f"pair 2: {message}"):
         fit([(("a",), ("A",)), (("a",), long)], training=quick)
@@ -334,10 +335,10 @@ def test_what_is_past_the_limits_is_refused(tmp_path):
         trained.evaluate([Pair(long, ("A",))])
     with pytest.raises(DataError, match=message):
         trained.align(Pair(("a",), long))
-    words = tuple(f"w{i}" for i in range(settings.LARGEST_VOCABULARY + 1))
+    words = tuple(f"w{i}" for i in range(LARGEST_VOCABULARY + 1))
     with pytest.raises(VocabularyError, match="100001 source words; a vocabulary has at most"):
         Trained.new(SMALL, Symmetry.of([], [(words, ("A",))]), max_length=3)
-    some = words[: settings.LARGEST_CLASS + 1]
+    some = words[: LARGEST_CLASS + 1]
     with pytest.raises(SymmetryError, match="class 'c' has 10001 words; a class has at most 10000"):
         Trained.new(SMALL, Symmetry.of([LexicalClass("c", some, some)], []), max_length=3)
 
@@ -345,7 +346,7 @@ def test_what_is_past_the_limits_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"hidden": 10**7}, "model.hidden is 10000000; it must be at most 1000000"),
+        ({"hidden": 10**7}, "model.hidden is 10000000; the limit is 1000000"),
         ({"hidden": 10**5}, "the model would have more than 250000000 weights"),
         ({"k": 10**5, "d": 10**5}, "the model would have more than 250000000 weights"),
     ],
@@ -365,7 +366,7 @@ def test_long_sentences_and_many_words_are_judged_in_smaller_parts(monkeypatch):
     rows = Rows.of(random_pairs(0, 40), model.symmetry)
     assert len(list(in_parts(model, rows))) == 1
     whole = mean_loss(model, rows)
-    monkeypatch.setattr("equitrans.paper.base._ENTRIES", 500)
+    monkeypatch.setattr("equitrans.analysis.evaluation._ENTRIES", 500)
     parts = list(in_parts(model, rows))
     assert len(parts) > 4
     assert sum(len(part.weight) for part in parts) == len(rows.weight)
@@ -373,7 +374,7 @@ def test_long_sentences_and_many_words_are_judged_in_smaller_parts(monkeypatch):
 
 
 def test_a_sentence_at_the_limit_is_trained_and_decoded():
-    source = tuple(f"w{i % 7}" for i in range(settings.LONGEST_SENTENCE))
+    source = tuple(f"w{i % 7}" for i in range(LONGEST_SENTENCE))
     pairs = [(source, tuple(w.upper() for w in source)), (("w0",), ("W0",))]
     model = TransducerConfig(k=2, d=2, embedding=2, hidden=4)
     trained = fit(pairs, (), model=model, training=TrainingConfig(epochs=1))

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from test_architecture import imports, rooms
+from test_architecture import imports, modules
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -43,7 +43,7 @@ def strangers(imported: set[str]) -> set[str]:
 
 
 def test_what_is_imported_is_declared():
-    for _, path in rooms():
+    for _, path in modules():
         assert strangers(imports(path)) == set(), path
 
 

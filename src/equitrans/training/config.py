@@ -106,12 +106,12 @@ class RunConfig:
                 names = known["data"] | known["run"]
                 raise ConfigError(f"{shown(name)} is not a setting{nearest(name, names)}")
         kind = find_model(parts["run"].pop("kind", "transducer"))
-        return cls(
-            data=from_dict(DataConfig, parts["data"], section="data"),
-            model=from_dict(kind, parts["model"], section="model"),
-            training=from_dict(TrainingConfig, parts["training"], section="training"),
-            **parts["run"],
-        )
+        parts["run"] |= {
+            "data": from_dict(DataConfig, parts["data"], section="data"),
+            "model": from_dict(kind, parts["model"], section="model"),
+            "training": from_dict(TrainingConfig, parts["training"], section="training"),
+        }
+        return from_dict(cls, parts["run"], section="run")
 
     @property
     def settings(self) -> Settings:
