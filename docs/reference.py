@@ -95,8 +95,9 @@ def _plain(text: str) -> str:
 
 def home_of(name: str) -> str:
     """The module that a public name is defined in; constants have none and stand in their room."""
-    thing = getattr(equitrans, name)
-    return getattr(thing, "__module__", None) or "equitrans.data.scan"
+    constants = {"Permutation": "equitrans.paper.groups"}
+    home = getattr(getattr(equitrans, name), "__module__", None) or "equitrans.data.scan"
+    return home if home.startswith("equitrans.") else constants.get(name, "equitrans.data.scan")
 
 
 def rooms(*, public: bool) -> Iterator[tuple[ModuleType, list[str]]]:

@@ -17,7 +17,6 @@ from equitrans.experiments import search
 from equitrans.experiments.plans import load_search
 from equitrans.experiments.records import read_record
 from equitrans.files import check_format
-from equitrans.models import build
 from equitrans.models.configs import MODELS, TransducerConfig
 from equitrans.paper.symmetry import LexicalClass, Symmetry
 from equitrans.training import runs
@@ -56,8 +55,6 @@ def test_what_cannot_be_a_setting_is_refused():
         TrainingConfig(learning_rate=1001.0)
     with pytest.raises(ConfigError, match="orbits_every is 0; it must be 1 or more"):
         RunConfig.from_settings({"split": "length", "orbits_every": 0})
-    with pytest.raises(ConfigError, match=r"learn them with fit\(\)"):
-        build(TransducerConfig(aligner="recursive"), Symmetry.of([VERBS], PAIRS, "cyclic"))
 
 
 def test_one_sentence_is_not_several_and_one_word_is_no_pair():

@@ -160,8 +160,8 @@ HOSTILE = {
                 ],
             ),
         ),
-        "{p} does not describe a model: the classes' group has 90000 elements; a model that lists "
-        "them can have at most 1000",
+        "{p} does not describe a model: the group of the classes has 90000 elements; the "
+        "model 'gordon' has weights for each element, and the limit is 1000",
     ),
     "too many words": (
         lambda p: vocabulary(p, target=[*words(100_000), "WALK", "JUMP"]),

@@ -322,7 +322,7 @@ def test_one_seed_gives_one_sha256_in_any_process(settings, tmp_path):
 def test_what_is_past_the_limits_is_refused(tmp_path):
     quick = TrainingConfig(epochs=1)
     long = ("a",) * (LONGEST_SENTENCE + 1)
-    message = r"a sentence of 1001 words \(a a a a a …\); at most 1000 can be read"
+    message = r"a sentence of 1001 words \(a a a a a …\); the limit is 1000"
     with pytest.raises(DataError, match=f"pair 2: {message}"):
         fit([(("a",), ("A",)), (("a",), long)], training=quick)
     (tmp_path / "long.tsv").write_text("\n".join(["a\tA", " ".join(long) + "\tA"]))
@@ -336,10 +336,10 @@ def test_what_is_past_the_limits_is_refused(tmp_path):
     with pytest.raises(DataError, match=message):
         trained.align(Pair(("a",), long))
     words = tuple(f"w{i}" for i in range(LARGEST_VOCABULARY + 1))
-    with pytest.raises(VocabularyError, match="100001 source words; a vocabulary has at most"):
+    with pytest.raises(VocabularyError, match="100001 source words; the limit is"):
         Trained.new(SMALL, Symmetry.of([], [(words, ("A",))]), max_length=3)
     some = words[: LARGEST_CLASS + 1]
-    with pytest.raises(SymmetryError, match="class 'c' has 10001 words; a class has at most 10000"):
+    with pytest.raises(SymmetryError, match="class 'c' has 10001 words; the limit is 10000"):
         Trained.new(SMALL, Symmetry.of([LexicalClass("c", some, some)], []), max_length=3)
 
 
