@@ -1,6 +1,6 @@
-"""The paper and nothing else: p(y | x) and its symmetry.
+"""The model of the paper, p(y | x), and its symmetry.
 
-Read groups, symmetry, layers, translator, aligner, marginals, transducer, in this order.
+Read in this order: groups, symmetry, layers, translator, aligner, marginals, transducer.
 """
 
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         padding_mask,
         previous_words,
     )
-    from equitrans.paper.groups import Action, Group, Permutation, compose, identity
+    from equitrans.paper.groups import Action, Group, Permutation, compose, cycles, identity
     from equitrans.paper.marginals import MARGINALS, Marginal
     from equitrans.paper.symmetry import GroupKind, LexicalClass, Sentence, Symmetry
     from equitrans.paper.transducer import Transducer

@@ -12,21 +12,21 @@ from equitrans.paper.symmetry import Symmetry
 from equitrans.paper.vocabulary import PAD
 
 SHUT = 1e4
-"""Gate input whose sigmoid is 0 (negated) or 1 in every floating-point type."""
+"""Gate input with sigmoid 1, or 0 if negated, in every floating-point type."""
 
-# torch warns on a GPU that the weights are not contiguous; one of ours is computed in every call
+# on a GPU torch warns that weights are not contiguous; one of them is computed in every call
 warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous")
 
 FEW = 256
-"""At most this many symbols are read as unit vectors; more are read as embeddings."""
+"""Largest number of symbols that are read as unit vectors; more are read as embeddings."""
 
 
 class LSTM(nn.Module):
-    """An LSTM over few symbols, numbered from 1; 0 is padding.
+    """An LSTM over a few symbols, numbered from 1; 0 is padding.
 
     ``i, f, o = σ(·), g = tanh(·)`` of ``W e(symbol) + U h + b``; ``c' = f c + i g``; ``h' = o tanh
     c'``. At padding ``c' = c`` and ``h' = 0``, so rows of unequal length need no packing. The
-    product ``W e + b`` is a table with one row per symbol, computed once per call: torch.lstm gets
+    term ``W e + b`` is a table with one row per symbol, computed once per call: torch.lstm gets
     unit vectors as inputs and the table as weights. Padding has a row that closes the input and
     output gates and opens the forget gate. Gates are in torch's order i, f, g, o.
     """
@@ -55,7 +55,7 @@ class LSTM(nn.Module):
         h: Float[Tensor, "b s"] | None = None,
         c: Float[Tensor, "b s"] | None = None,
     ) -> tuple[Float[Tensor, "b t s"], Float[Tensor, "b s"]]:
-        """Hidden states after each symbol, from (h, c) or from zero, and the cells at the end."""
+        """Hidden states after each symbol, started at (h, c) or at zero, and the last cells."""
         inputs, weight = self._inputs(symbols)
         if h is None or c is None:
             h = c = inputs.new_zeros(len(symbols), self.weight_hidden.shape[1])
@@ -68,7 +68,7 @@ class LSTM(nn.Module):
     def _inputs(
         self, symbols: Int[Tensor, "b t"]
     ) -> tuple[Float[Tensor, "t b inputs"], Float[Tensor, "gates inputs"]]:
-        """Vectors of the symbols, and the matrix that maps them to gate inputs."""
+        """Input vectors of the symbols, and the matrix that maps them to gate inputs."""
         if len(self.embedding) <= FEW:
             table = torch.addmm(self.bias[:, None], self.weight_in, self.embedding.T)
             return self.units[symbols.T], torch.cat([self.nothing, table], dim=1)
@@ -80,7 +80,7 @@ class LSTM(nn.Module):
 
 
 class AlignerState(NamedTuple):
-    """The aligner's state after a source and the target words so far."""
+    """The aligner's state after reading a source and some target words."""
 
     keys: Float[Tensor, "b n s"]
     mask: Float[Tensor, "b n"]

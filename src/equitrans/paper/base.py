@@ -1,4 +1,4 @@
-"""The interface of a model, p(y | x), and the values that cross it: batches and hypotheses."""
+"""The interface of a model p(y | x), its batches and its hypotheses."""
 
 import math
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ Word = TypeVar("Word")
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of pairs; row i counts ``weight[i]`` times and has the form ``form[i]``.
+    """Pairs as rows; row i counts ``weight[i]`` times and has the form ``form[i]``.
 
     The source is ``BOS x EOS`` (it keeps EOS so that a target EOS can align), the target ``y EOS``.
     A *form* is a sequence of classes; ``first[f]`` is a row of form f.
@@ -49,7 +49,7 @@ class Hypothesis(Generic[Word]):
 
     @property
     def score(self) -> float:
-        """Log-probability per word, EOS included: beam search ranks by it."""
+        """Log-probability per word, EOS included; beam search ranks hypotheses by it."""
         return self.log_prob / (len(self.words) + self.finished)
 
     @property
@@ -60,7 +60,7 @@ class Hypothesis(Generic[Word]):
 
 @dataclass(frozen=True)
 class Moment:
-    """A moment of training: the number of updates so far, and the share of training done."""
+    """A moment of training: the number of updates so far, and the fraction of training done."""
 
     updates: int
     done: float
@@ -74,7 +74,7 @@ class Parts(NamedTuple):
 
 
 class Model(nn.Module, ABC):
-    """A distribution p(y | x). ``symmetry`` holds its vocabularies and the classes it was given."""
+    """A distribution p(y | x); ``symmetry`` holds its vocabularies and classes."""
 
     symmetry: Symmetry
 
@@ -83,7 +83,7 @@ class Model(nn.Module, ABC):
     that a CUDA graph can record them."""
 
     def phase(self, moment: Moment) -> Hashable:
-        """Equal for moments at which the training loss runs the same operations."""
+        """A value that is equal for moments at which the training loss runs the same operations."""
         return None
 
     @property

@@ -1,12 +1,13 @@
 """The equivariant layers (§3.4, equations 1–3) on the n words of one class.
 
-A layer has one weight for every orbit of (place h, word x), that is, for every h⁻¹∘x. Features live
-on the n words of the class, which the group permutes. For the *cyclic* group h⁻¹∘x is the
-difference x − h and there are n weights, as in the paper. For the *symmetric* group there are two
-orbits, *same* (h = x) and *other*: two weights are enough and the n! elements are never listed.
+A word has one feature vector per *place*. The n places of a class are its words, and the group
+permutes both. The weight between place h and word x depends on the orbit of (h, x), written h⁻¹∘x
+below. For the *cyclic* group the orbit is the difference x − h, so there are n weights, as in the
+paper. For the *symmetric* group there are two orbits, *same* (h = x) and *other*: two weights are
+enough, and the n! elements are never listed.
 
-All words of a class are its first word x moved by the group, so the layers compute the features of
-the first word only. These features are constant on orbits: a tensor has one row per orbit.
+The group moves the first word x of a class to all others, so the layers compute the features of x
+only. These are constant on orbits: a tensor has one row per orbit.
 """
 
 from functools import cache
@@ -19,11 +20,11 @@ from torch import Tensor, nn
 from equitrans.paper.symmetry import GroupKind
 
 DIRECT = 32
-"""Cyclic groups of at most this size sum directly; larger ones use the fast Fourier transform."""
+"""Largest cyclic group that sums directly; larger ones use the fast Fourier transform."""
 
 
 class Stack(nn.Module):
-    """The layers of one class: ω, ψ and ρ have one row per orbit."""
+    """The three layers of one class; their weights ω, ψ and ρ have one row per orbit."""
 
     count: Float[Tensor, " o"]
 
@@ -39,7 +40,7 @@ class Stack(nn.Module):
         self.register_buffer("count", count, persistent=False)
 
     def extra_repr(self) -> str:
-        """The sizes and the group, for ``repr``."""
+        """Sizes and kind of group, for ``repr``."""
         (_, k, d), group = self.psi.shape, "symmetric" if self.symmetric else "cyclic"
         return f"{self.n} words -> {self.n} x {k} -> {self.n} x {d} -> {self.n} logits, {group}"
 
@@ -62,20 +63,20 @@ class Stack(nn.Module):
         return cyclic_sum(phi, self.rho[:, :, None], sign=1)[:, 0]
 
     def forward(self) -> tuple[Float[Tensor, " d"], Float[Tensor, " n"]]:
-        """G-Embed, tanh, G-Conv, tanh, G-Decode on the class's first word (§4.2).
+        """G-Embed, tanh, G-Conv, tanh, G-Decode of the class's first word (§4.2).
 
-        Returns ``Σ_h φ(h)``, for words that this class's group does not move, and the logits of the
-        class's own words.
+        Returns ``Σ_h φ(h)``, from which target words outside the class get their logits, and the
+        logits of the target words of the class.
         """
         phi = torch.tanh(self.conv(torch.tanh(self.embed())))
         return self.count @ phi, self.decode(phi)
 
     def fixed(self, embedded: Float[Tensor, "x k"]) -> Float[Tensor, "x d"]:
-        """``Σ_h φ(h)`` of words that the group does not move: their features are equal at all h."""
+        """``Σ_h φ(h)`` of words that the group does not move; their features are equal at all h."""
         return torch.tanh(embedded @ torch.tensordot(self.count, self.psi, 1)) * self.n
 
     def mean_rho(self) -> Float[Tensor, " d"]:
-        """ρ of any word of the class as seen by words that this class's group does not move."""
+        """ρ of every target word of the class, for source words outside the class."""
         return self.count @ self.rho / self.n
 
 
@@ -95,7 +96,7 @@ def cyclic_sum(
 
 @cache
 def _differences(n: int, sign: int, device: torch.device) -> Int[Tensor, "n n"]:
-    """``±g − j``; the cached tensor also works in training if inference asks for it first."""
+    """``±g − j``. Inference mode is off, so that training can use a tensor cached by inference."""
     with torch.inference_mode(False):
         g = torch.arange(n, device=device)
         return (sign * g[:, None] - g) % n
@@ -104,7 +105,7 @@ def _differences(n: int, sign: int, device: torch.device) -> Int[Tensor, "n n"]:
 def two_orbit_sum(
     f: Float[Tensor, "2 k"], psi: Float[Tensor, "2 k d"], n: int
 ) -> Float[Tensor, "2 d"]:
-    """``out(g) = Σ_h f(h) ψ[g⁻¹∘h]`` on n points, symmetric group, at *same* and *other*."""
+    """``out(g) = Σ_h f(h) ψ[g⁻¹∘h]`` on n places of the symmetric group: rows *same*, *other*."""
     (same, other), (here, there) = f.unbind(), psi.unbind()
     at_same = same @ here + (n - 1) * (other @ there)
     at_other = other @ here + same @ there + (n - 2) * (other @ there)

@@ -1,7 +1,7 @@
-"""Marginals over the alignments of one target word: the sum, the maximum, or a schedule between.
+"""Marginals over the alignments of one target word: the sum, the maximum, or annealing to it.
 
-A marginal takes ``joint[…, n] = log p(y_m | x_n) + log p(a_m = n)`` and gives log p(y_m). Padding
-holds −inf and gets no share.
+A marginal maps ``joint[…, n] = log p(y_m | x_n) + log p(a_m = n)`` to log p(y_m). The joint is −inf
+at padding, which adds nothing.
 """
 
 import math
@@ -24,10 +24,10 @@ Emitted = Float[Tensor, "b n y"]
 
 
 class Marginal(ABC):
-    """From the alignments of a target word to its log-probability."""
+    """A map from the alignments of a target word to its log-probability."""
 
     def phase(self, moment: Moment) -> Hashable:
-        """Equal for moments at which training runs the same operations."""
+        """A value that is equal for moments at which training runs the same operations."""
         return None
 
     @abstractmethod
@@ -58,7 +58,7 @@ class Max(Marginal):
         return joint.amax(dim=-1)
 
     def over(self, aligned: Aligned, emitted: Emitted) -> Float[Tensor, "b m y"]:
-        # position by position: all positions at once would need n times the memory
+        # one position at a time: all positions at once need n times the memory
         joints = (aligned[:, :, n, None] + emitted[:, None, n] for n in range(aligned.shape[2]))
         return reduce(torch.maximum, joints)
 
@@ -90,7 +90,7 @@ class AnnealedMax(Max):
         if moment is None:
             return super().__call__(joint)
         prob = joint.exp() / self.temperature(moment.updates)
-        # exp(−inf) is 0, and a softmax would give it a share: keep padding at −inf
+        # exp(−inf) is 0, to which a softmax gives a share: keep padding at −inf
         alpha = torch.log_softmax(prob.masked_fill(joint == -math.inf, -math.inf), dim=-1)
         return torch.logsumexp(alpha + joint, dim=-1)
 

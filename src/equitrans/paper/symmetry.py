@@ -1,7 +1,7 @@
-"""Lexical classes (§3.3) and what follows from them: ℓ_Σ, ℓ_Δ, the group and its two actions.
+"""Lexical classes (§3.3), their class functions ℓ_Σ and ℓ_Δ, their group and its two actions.
 
-A class pairs source words with target words, in order. The group is the direct product of one
-factor per class. The same element moves both sides; words of no class are fixed.
+The i-th source word of a class belongs to the i-th target word. The group is the direct product of
+one factor per class. A group element moves both sides; words of no class are fixed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ Sentence = tuple[int, ...]
 
 @dataclass(frozen=True)
 class LexicalClass:
-    """Words that are exchangeable; ``source[i]`` translates to ``target[i]``."""
+    """Exchangeable words; ``source[i]`` translates to ``target[i]``."""
 
     name: str
     source: tuple[str, ...]
@@ -45,7 +45,7 @@ class LexicalClass:
 
 @dataclass(frozen=True)
 class Symmetry:
-    """Two vocabularies, the classes over them, and the kind of group each class has.
+    """Two vocabularies, the classes of their words, and the kind of group that a class has.
 
     >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
     >>> symmetry = Symmetry.of([verbs], [(("walk", "twice"), ("WALK", "WALK"))])
@@ -84,7 +84,7 @@ class Symmetry:
         pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
         kind: GroupKind = "cyclic",
     ) -> "Symmetry":
-        """The symmetry of some pairs: all class words, then the other words of the pairs."""
+        """The symmetry of some pairs. Class words come first, then the other words of the pairs."""
         classes, pairs = tuple(classes), list(pairs)
         source = Vocabulary.of([*(c.source for c in classes), *(x for x, _ in pairs)])
         target = Vocabulary.of([*(c.target for c in classes), *(y for _, y in pairs)])
@@ -92,45 +92,45 @@ class Symmetry:
 
     @cached_property
     def factors(self) -> tuple[Group, ...]:
-        """One group per class, acting on the words of the class."""
+        """The group of each class, on the words of the class."""
         make = {"cyclic": Group.cyclic, "symmetric": Group.symmetric}[self.kind]
         return tuple(make(len(c.source)) for c in self.classes)
 
     @cached_property
     def group(self) -> Group:
-        """The direct product of the factors; trivial without classes."""
+        """The direct product of the factors; the trivial group if there are no classes."""
         return reduce(mul, self.factors) if self.factors else Group.trivial(0)
 
     @cached_property
     def source_action(self) -> Action:
-        """The group on source words."""
+        """How the group moves source words."""
         places = tuple(self.source.index[w] for c in self.classes for w in c.source)
         return Action(self.group, places, len(self.source))
 
     @cached_property
     def target_action(self) -> Action:
-        """The group on target words."""
+        """How the group moves target words."""
         places = tuple(self.target.index[w] for c in self.classes for w in c.target)
         return Action(self.group, places, len(self.target))
 
     @cached_property
     def source_classes(self) -> tuple[int, ...]:
         """ℓ_Σ: the class number of every source word; a word of no class has its own number."""
-        return _classes(len(self.source), [self.source.encode(c.source) for c in self.classes])
+        return _classes(len(self.source), self.members[0])
 
     @cached_property
     def target_classes(self) -> tuple[int, ...]:
         """ℓ_Δ: the class number of every target word."""
-        return _classes(len(self.target), [self.target.encode(c.target) for c in self.classes])
+        return _classes(len(self.target), self.members[1])
 
     def template(self, sentence: Iterable[str]) -> tuple[str, ...]:
-        """A source sentence with each class word replaced by the name of its class."""
+        """A source sentence in which the name of its class replaces each class word."""
         names = {word: f"<{c.name}>" for c in self.classes for word in c.source}
         return tuple(names.get(word, word) for word in sentence)
 
     @cached_property
     def members(self) -> tuple[list[Sentence], list[Sentence]]:
-        """For each side, the words of every class, as numbers."""
+        """For source and target: the words of every class, as numbers."""
         return (
             [self.source.encode(c.source) for c in self.classes],
             [self.target.encode(c.target) for c in self.classes],
@@ -138,7 +138,7 @@ class Symmetry:
 
     @cached_property
     def homes(self) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
-        """For each side, the class of every class word and its place in the class."""
+        """For source and target: the class of every class word, and its place in the class."""
         source, target = (
             {word: (c, i) for c, words in enumerate(side) for i, word in enumerate(words)}
             for side in self.members
@@ -147,7 +147,7 @@ class Symmetry:
 
 
 def _classes(size: int, classes: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """Class numbers in order of first words; special symbols come first and keep their numbers."""
+    """The class number of every word, by first appearance; special symbols keep their numbers."""
     first = {word: words[0] for words in classes for word in words}
     number: dict[int, int] = {}
     for word in range(size):

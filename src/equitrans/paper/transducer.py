@@ -18,11 +18,11 @@ from equitrans.paper.vocabulary import EOS, PAD
 
 @dataclass(frozen=True)
 class Shared:
-    """Rows that hypotheses share. By theorem 2 the aligner's state depends only on the form of the
-    source and on the classes of the words so far, the *prefix*, even if the sources differ.
+    """Rows that hypotheses share. By theorem 2 the aligner's state depends only on the classes of
+    the source, its *form*, and on the classes of the target words so far, the *prefix*.
     """
 
-    sources: Float[Tensor, "x y n"]  # log p(y | x_n) of every source
+    sources: Float[Tensor, "x y n"]  # log p(y | x_n) for every source
     forms: AlignerState  # the aligner's state before the first word, for every form
     form: Int[Tensor, " p"]  # the form of every prefix
     h: Float[Tensor, "p s"]  # the aligner's state after every prefix
@@ -66,7 +66,7 @@ class Transducer(Autoregressive):
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
         if moment is not None and self._is_warm(moment):
-            # a warm start is IBM model 1, a sum, whatever the marginal
+            # a warm start is IBM Model 1, which is a sum for every marginal
             mask = padding_mask(batch.source[batch.first], like=self.aligner.bilinear)
             by_word = Sum()(self._joint(batch, torch.log_softmax(mask, dim=1)[:, None]))
         else:
@@ -87,17 +87,17 @@ class Transducer(Autoregressive):
     def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
         aligned = self._aligned(batch)
         loss = _total(self.marginal(self._joint(batch, aligned)), batch)
-        # the target is known, so all its words are judged at once
+        # the target is given, so all its words are judged at once
         scores = self.marginal.over(aligned[batch.form], self.translator(batch.source))
         return loss, ((scores.argmax(2) == batch.target) | (batch.target == PAD)).all(1)
 
     def _aligned(self, batch: Batch) -> Float[Tensor, "f m n"]:
-        """Log p(a_m = n) of every form."""
+        """Log p(a_m = n) for every form."""
         source, target = batch.source[batch.first], batch.target[batch.first]
         return self.aligner.advance(self.aligner.start(source), previous_words(target))[0]
 
     def _joint(self, batch: Batch, aligned: Float[Tensor, "f m1 n"]) -> Float[Tensor, "b m n"]:
-        """Log p(y_m | x_n) + log p(a_m = n), aligned once per form and translated once per word."""
+        """Log p(y_m | x_n) + log p(a_m = n), from alignments of forms to rows."""
         return self._emitted(batch) + aligned[batch.form]
 
     def _emitted(self, batch: Batch) -> Float[Tensor, "b m n"]:

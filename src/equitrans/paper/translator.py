@@ -1,4 +1,4 @@
-"""The equivariant translator (§4.2): from a word to a distribution over words."""
+"""The equivariant translator (§4.2): from a source word to a distribution over target words."""
 
 import math
 from abc import ABC, abstractmethod
@@ -14,14 +14,14 @@ from equitrans.paper.symmetry import Symmetry
 from equitrans.paper.vocabulary import EOS, PAD
 
 SMALL = 256
-"""With at most this many classes and classless words the table has all rows for every batch."""
+"""Largest number of words of no class with which every batch computes all rows of the table."""
 
 
 class WordTranslator(nn.Module, ABC):
-    """log p(y | x) for single words: the paper's translator below, or another."""
+    """Log p(y | x) of single words: the interface of the paper's translator and of others."""
 
     actions: tuple[Action, Action]
-    """How the group moves source words, and target words."""
+    """How the group moves source words and target words."""
     is_small: bool = False
     """Whether the same operations run for every batch of one shape."""
 
@@ -37,27 +37,27 @@ class WordTranslator(nn.Module, ABC):
 
 
 class Translator(WordTranslator):
-    """log p(y | x) for single words: G-Embed, tanh, G-Conv, tanh, G-Decode, softmax (§4.2).
+    """Log p(y | x) of single words: G-Embed, tanh, G-Conv, tanh, G-Decode, softmax (§4.2).
 
-    Only the factor of its own class moves a word, so there is one stack of layers per class and the
-    product group is never listed. A word of no class has the same features everywhere. Words of
-    another class see the mean of a class's ρ. With one class this is the paper's translator,
-    parameter for parameter.
+    A word is moved by the factor of its own class only, so there is one stack of layers per class
+    and the product group is never listed. A word of no class has equal features at all places. A
+    source word outside a class sees the mean of the class's ρ. With one class this is the paper's
+    translator, parameter for parameter.
 
-    All rows of a class are one row moved. The table below has one row per *kind*, that is per class
-    and per word of no class, and is computed once per batch.
+    The rows of a class are permutations of one row, so the table has one row per *kind*, that is,
+    per class and per word of no class. It is computed once per batch.
     """
 
-    source: Int[Tensor, "3 x"]  # of every source word: its kind, its class, its place in the class
-    target: Int[Tensor, "3 y"]  # of every target word: the row of its ρ, its class, its place
-    classes: Int[Tensor, "2 c"]  # of every class: where its words start in ``member``, how many
+    source: Int[Tensor, "3 x"]  # for every source word: its kind, its class, its place in the class
+    target: Int[Tensor, "3 y"]  # for every target word: the row of its ρ, its class, its place
+    classes: Int[Tensor, "2 c"]  # for every class: start in ``member`` and number of its words
     member: Int[Tensor, "2 p"]  # the target words of all classes, each with its class
     never: Float[Tensor, " y"]  # −inf at PAD and BOS
 
     def __init__(self, symmetry: Symmetry, *, k: int, d: int) -> None:
         super().__init__()
         self.actions = symmetry.source_action, symmetry.target_action
-        # without classes, EOS becomes a class of one word, which moves nothing
+        # without classes, EOS is a class of one word: the trivial group moves nothing
         sources, targets = (side or [(EOS,)] for side in symmetry.members)
         n = len(sources)
         self.factors = nn.ModuleList(
@@ -99,7 +99,7 @@ class Translator(WordTranslator):
     def _table(
         self, words: Int[Tensor, "*b"]
     ) -> tuple[Float[Tensor, "kinds y"], Int[Tensor, "*b"]]:
-        """The table of log p, a row per kind, and the row number of each given word."""
+        """The table of log p with one row per kind, and the row number of each given word."""
         factors = cast(list[Stack], list(self.factors))
         omega, at = self._others(words)
         embedded = torch.tanh(omega)
@@ -112,7 +112,7 @@ class Translator(WordTranslator):
         return torch.log_softmax(logits, dim=1), at
 
     def _others(self, words: Int[Tensor, "*b"]) -> tuple[Float[Tensor, "r k"], Int[Tensor, "*b"]]:
-        """ω of all words of no class if they are few, else of those among the given words."""
+        """ω of all words of no class if they are few, otherwise of the given ones; row numbers."""
         if self.is_small:
             return self.omega, self.source[0][words]
         n = len(self.factors)
@@ -122,7 +122,7 @@ class Translator(WordTranslator):
         return self.omega[kinds[n:] - n], at[n:].view(words.shape)
 
     def _column(self, x: Int[Tensor, "*#b"], y: Int[Tensor, "*#b"]) -> Int[Tensor, "*b"]:
-        """The column of (x, y) in x's row: g⁻¹∘y if g moves the class's first word to x."""
+        """The column of (x, y) in the row of x: g⁻¹∘y if g moves the class's first word to x."""
         # words of no class have class −1 in the source and −2 in the target, which never match
         _, c, x_place = self.source[:, x]
         _, y_class, y_place = self.target[:, y]
@@ -142,7 +142,7 @@ def entries(
 
 
 def class_numbers(size: int, classes: list[tuple[int, ...]], *, none: int) -> list[list[int]]:
-    """Of every word: its kind (classes first, then words of no class), its class or ``none``, and
+    """For every word: its kind (classes first, then words of no class), its class or ``none``, and
     its place in the class. PAD has the kind of EOS.
     """
     kind, home, place = [0] * size, [none] * size, [0] * size

@@ -8,7 +8,7 @@ from functools import cached_property
 from equitrans.errors import VocabularyError, nearest, shown
 
 PAD, BOS, EOS, N_SPECIAL = 0, 1, 2, 3
-"""Special symbols have fixed numbers and no spelling, so no word can collide with them."""
+"""Numbers of the special symbols, and how many there are. They have no spelling: no word is one."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]]) -> "Vocabulary":
-        """All words of some sentences, in order of first appearance."""
+        """The vocabulary of some sentences, in order of first appearance."""
         return cls(tuple(dict.fromkeys(word for sentence in sentences for word in sentence)))
 
     @cached_property
@@ -46,17 +46,16 @@ class Vocabulary:
         return len(self.words) + N_SPECIAL
 
     def encode(self, sentence: Sequence[str]) -> tuple[int, ...]:
-        """Words to numbers; an unknown word raises VocabularyError with the nearest known one."""
+        """The numbers of words. An unknown word raises VocabularyError with the nearest word."""
         try:
             return tuple(self.index[word] for word in sentence)
         except KeyError as missing:
             word = missing.args[0]
-            raise VocabularyError(
-                f"unknown word {shown(word)}{nearest(word, self.words)}"
-            ) from None
+            message = f"unknown word {shown(word)}{nearest(word, self.words)}"
+            raise VocabularyError(message) from None
 
     def decode(self, numbers: Iterable[int]) -> tuple[str, ...]:
-        """Numbers to words; special symbols are left out."""
+        """The words of numbers, without special symbols."""
         return tuple(self.words[i - N_SPECIAL] for i in numbers if i >= N_SPECIAL)
 
 
