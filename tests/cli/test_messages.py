@@ -46,7 +46,7 @@ train --split length --out out --recipe papr
 train --split length --out out --recipe paper --model gordon
     recipe 'paper' is for the model 'transducer', not 'gordon'
 train --split length --out out --classes verb
-    'verb' is neither classes nor a TOML file of them; did you mean 'verbs'?
+    'verb' is neither a name of classes nor a TOML file; did you mean 'verbs'?
 train --split length --out out --device abacus
     --device is 'abacus'; it must be auto, cpu or cuda
 train --split length --out out --threads 0
@@ -138,7 +138,7 @@ audit plain --data pairs.tsv
 audit model --data pairs.tsv --tolerance 0
     audit: --tolerance is 0.0; it must be above 0
 audit model --data pairs.tsv --classes verb
-    'verb' is neither classes nor a TOML file of them; did you mean 'verbs'?
+    'verb' is neither a name of classes nor a TOML file; did you mean 'verbs'?
 audit model --data fly2.tsv
     the model has no target word 'I_FLY'; leave out pairs that have it
 orbits

@@ -6,9 +6,8 @@ import threading
 
 import pytest
 
-from equitrans.data.download import download
 from equitrans.data.pairs import Pair, format_scan
-from equitrans.data.scan import RULES, checksum, everything, interpret, load_split
+from equitrans.data.scan import RULES, checksum, download, everything, interpret, load_split
 from equitrans.errors import ConfigError, DataError
 
 RULE_MADE = [name for name, rule in RULES.items() if not rule.drawn]
@@ -119,9 +118,8 @@ def server(tmp_path):
 
 def test_a_download_is_verified_resumes_and_leaves_nothing_wrong(tmp_path, server, monkeypatch):
     folder, url, asked = server
-    monkeypatch.setattr(
-        "equitrans.data.download.RULES", {n: RULES[n] for n in ("length", "add_jump")}
-    )
+    two = {name: RULES[name] for name in ("length", "add_jump")}
+    monkeypatch.setattr("equitrans.data.scan.RULES", two)
     official(folder, "length")
     official(folder, "add_jump", wrong=True)
     out = tmp_path / "scan"

@@ -119,11 +119,14 @@ def test_classes_survive_their_file(tmp_path_factory, words):
     [
         ("x = ]", "not a TOML file: .*line 1"),
         ("", r"no \[\[class\]\] table"),
-        ("klass = 1", "'klass' is unknown"),
+        ("klass = 1", "unknown key 'klass'"),
         ('[class]\nname = "v"', r"double brackets"),
         ('[[class]]\nname = "v"\nsorce = ["a"]\ntarget = ["A"]', "did you mean 'source'"),
-        ('[[class]]\nname = "v"\nsource = "a"\ntarget = ["A"]', "source must be a list of words"),
-        ('[[class]]\nname = "v"\nsource = ["a"]', "target must be a list of words"),
+        (
+            '[[class]]\nname = "v"\nsource = "a"\ntarget = ["A"]',
+            "source is .a.; expected a list",
+        ),
+        ('[[class]]\nname = "v"\nsource = ["a"]', "target is missing; expected a list"),
         ('[[class]]\nname = "v"\nsource = ["a", "b"]\ntarget = ["A"]', "2 source words but 1"),
         ("[[class]]\nname = 3", "name is 3"),
     ],

@@ -313,7 +313,8 @@ def test_settings_that_make_no_sense_are_refused(files):
     with pytest.raises(ConfigError, match="own data need --classes"):
         load_data(DataConfig(file=str(files / "pairs.tsv")), seed=0)
     with pytest.raises(
-        ConfigError, match="'verb' is neither classes nor a TOML file of them; did you mean 'verbs'"
+        ConfigError,
+        match="'verb' is neither a name of classes nor a TOML file; did you mean 'verbs'",
     ):
         load_data(DataConfig(split="simple_p1", classes="verb"), seed=0)
     with pytest.raises(FileNotFoundError):

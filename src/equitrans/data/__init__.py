@@ -1,4 +1,4 @@
-"""Pairs in, batches out."""
+"""Pairs of sentences, their lexical classes, and batches of them."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
         symmetry_to_json,
     )
     from equitrans.data.discovery import Discovery, discover
-    from equitrans.data.download import OFFICIAL, download
     from equitrans.data.pairs import (
         AnyPair,
         HoldOut,
@@ -33,8 +32,10 @@ if TYPE_CHECKING:
     from equitrans.data.scan import (
         CLASSES,
         DIRECTIONS,
+        OFFICIAL,
         RULES,
         VERBS,
+        download,
         everything,
         load_split,
         official_rows,

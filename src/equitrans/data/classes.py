@@ -1,4 +1,4 @@
-"""Lexical classes in files: TOML for people, JSON in model directories."""
+"""Files of lexical classes: TOML that people write, JSON in model directories."""
 
 import json
 from collections.abc import Iterable
@@ -12,17 +12,17 @@ from equitrans.paper import GroupKind, LexicalClass, Symmetry, Vocabulary
 
 
 def read_classes(path: Path | str) -> tuple[LexicalClass, ...]:
-    """Classes from a TOML file of ``[[class]]`` tables with ``name``, ``source`` and ``target``."""
+    """The classes of a TOML file: ``[[class]]`` tables with ``name``, ``source`` and ``target``."""
     path = Path(path)
     content = read_toml(path)
     for key in content:
         if key != "class":
-            raise DataError(f"{path}: {shown(key)} is unknown; expected [[class]] tables")
+            raise DataError(f"{path}: unknown key {shown(key)}; expected [[class]] tables")
     tables = content.get("class", [])
     if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-        raise DataError(f"{path}: classes are [[class]] tables, with double brackets")
+        raise DataError(f"{path}: class is not a list of tables; use double brackets, [[class]]")
     if not tables:
-        raise DataError(f"{path}: no [[class]] table; for no classes give 'none'")
+        raise DataError(f"{path}: no [[class]] table; use --classes none for no classes")
     classes = tuple(_read_class(path, i, table) for i, table in enumerate(tables, start=1))
     try:
         Symmetry.of(classes, [])
@@ -40,13 +40,15 @@ def _read_class(path: Path, number: int, table: dict[str, object]) -> LexicalCla
             )
     name = table.get("name", f"class{number}")
     if not isinstance(name, str):
-        raise DataError(f"{path}: class {number}: name is {shown(name)}; it must be a string")
+        raise DataError(f"{path}: class {number}: name is {shown(name)}; expected a string")
     sides: list[tuple[str, ...]] = []
     for side in ("source", "target"):
         words = table.get(side)
         if not isinstance(words, list) or not all(isinstance(w, str) and w for w in words):
+            found = "missing" if words is None else shown(words)
             raise DataError(
-                f"{path}: class {shown(name)}: {side} must be a list of words in double quotes"
+                f"{path}: class {shown(name)}: {side} is {found}; expected a list of words "
+                "in double quotes"
             )
         sides.append(tuple(map(normalized, words)))
     for text in (name, *sides[0], *sides[1]):
@@ -61,7 +63,7 @@ def _read_class(path: Path, number: int, table: dict[str, object]) -> LexicalCla
 
 
 def format_classes(classes: Iterable[LexicalClass]) -> str:
-    """Classes as the TOML that ``read_classes`` reads.
+    """TOML text of some classes, which ``read_classes`` reads.
 
     >>> print(format_classes([LexicalClass("d", ("left",), ("L",))]), end="")
     [[class]]
@@ -77,12 +79,12 @@ def format_classes(classes: Iterable[LexicalClass]) -> str:
 
 
 def _toml(value: str | tuple[str, ...]) -> str:
-    """A string or list of strings as TOML: the same as JSON except for one control character."""
+    """TOML of a string or of a list of strings: like JSON, except that TOML escapes U+007F."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def symmetry_to_json(symmetry: Symmetry) -> dict[str, Any]:
-    """Vocabularies and classes as plain data."""
+    """The vocabularies and classes of a symmetry as JSON values."""
     return {
         "source": symmetry.source.words,
         "target": symmetry.target.words,
@@ -104,7 +106,7 @@ def symmetry_from_json(content: dict[str, Any], kind: GroupKind) -> Symmetry:
 
 
 def _words(table: dict[str, Any], side: str) -> tuple[str, ...]:
-    """The words of one side of a table from a file."""
+    """The words of one side; anything else raises DataError."""
     words = table.get(side)
     if not isinstance(words, list) or not all(isinstance(w, str) and w for w in words):
         raise DataError(f"its {side} words are {shown(words)}; expected a list of words")

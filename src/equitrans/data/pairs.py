@@ -1,8 +1,8 @@
-"""Pairs of sentences: reading, writing, holding out. Knows nothing of classes or of models.
+"""Pairs of sentences: read them, write them, hold some out.
 
-Two formats are recognised by their first line: a TSV of ``source<TAB>target``, and SCAN's
-``IN: … OUT: …``. Words are separated by white space, or are the characters themselves. Text is
-taken in Unicode's composed form; words that are given as such stay as they are.
+The first line of a file decides its format: TSV, ``source<TAB>target``, or SCAN's ``IN: … OUT: …``.
+White space separates words, or every character is a word. Text is normalized to Unicode's composed
+form (NFC) before it is split; words given one by one are not changed.
 """
 
 import random
@@ -28,7 +28,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """Pairs to learn from and pairs to judge by; ``origin`` says where they come from."""
+    """Training and test pairs; ``origin`` is official, rule, or the seed they were drawn with."""
 
     name: str
     train: tuple[Pair, ...]
@@ -37,7 +37,7 @@ class Split:
 
 
 def split_words(text: str, *, characters: bool = False) -> tuple[str, ...]:
-    """A sentence's words.
+    """The words of a sentence.
 
     >>> split_words("jump  twice"), split_words("ab", characters=True)
     (('jump', 'twice'), ('a', 'b'))
@@ -47,16 +47,16 @@ def split_words(text: str, *, characters: bool = False) -> tuple[str, ...]:
 
 
 def join_words(words: Iterable[str], *, characters: bool = False) -> str:
-    """The inverse of ``split_words``."""
+    """The sentence of some words; the inverse of ``split_words``."""
     return ("" if characters else " ").join(words)
 
 
 AnyPair = tuple[str | Sequence[str], str | Sequence[str]]
-"""A source and a target, each a text or a sequence of words."""
+"""A source and a target, each a string or a sequence of words."""
 
 
 def as_pairs(pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
-    """Pairs from whatever has two sides, each a text or a sequence of words.
+    """Pairs from tuples of a source and a target, each a string or a sequence of words.
 
     >>> as_pairs([("jump twice", "JUMP JUMP")])
     (Pair(source=('jump', 'twice'), target=('JUMP', 'JUMP')),)
@@ -71,7 +71,7 @@ def as_pairs(pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
 
 
 def read_pairs(path: Path | str, *, characters: bool = False) -> tuple[Pair, ...]:
-    """All pairs of a file, its format recognised; blank lines are passed over."""
+    """All pairs of a file in either format, without blank lines."""
     path = Path(path)
     parse: Callable[[str], tuple[str, str]] | None = None
     pairs = []
@@ -86,7 +86,7 @@ def read_pairs(path: Path | str, *, characters: bool = False) -> tuple[Pair, ...
                 raise DataError(f"the source is empty in {shown(line)}; it needs at least one word")
         except DataError as error:
             raise DataError(f"{path}:{number}: {error}") from None
-        # a word is kept once, however often it stands in the file
+        # equal words share one string, which saves memory
         source, target = (tuple(map(known.setdefault, s, s)) for s in (source, target))
         pairs.append(Pair(source, target))
     if not pairs:
@@ -95,14 +95,14 @@ def read_pairs(path: Path | str, *, characters: bool = False) -> tuple[Pair, ...
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a UTF-8 file."""
+    """The lines of a UTF-8 file with their numbers."""
     with path.open("rb") as file:
         yield from decode_lines(file, f"{path}:")
 
 
 def decode_lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines of UTF-8 without what cannot be seen; only line feeds end a line, so other
-    breaks stay in the text.
+    """The lines of a UTF-8 file with their numbers; an invisible character raises DataError. Only a
+    line feed ends a line; other line breaks stay in the text.
     """
     for number, raw in enumerate(lines, start=1):
         try:
@@ -147,10 +147,10 @@ def hold_out(
 ) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
     """Training and validation pairs.
 
-    Validation data are a share of the *distinct* pairs: a random one, or those with the longest
-    targets. Copies of a pair stay together. A random hold-out leaves every word in the training
-    part, since nothing can be learned of a word that is only validated. Of fewer than 10 distinct
-    pairs none is held out.
+    The validation pairs are a fraction of the *distinct* pairs: random ones, or those with the
+    longest targets. All copies of a validation pair leave the training pairs. A random hold-out
+    leaves every word in some training pair, because a model cannot learn a word that occurs in
+    validation pairs only. With fewer than 10 distinct pairs, none is held out.
     """
     distinct = list(dict.fromkeys(pairs))
     count = min(round(fraction * len(distinct)), len(distinct) - 1) if len(distinct) >= 10 else 0

@@ -1,4 +1,4 @@
-"""Where pairs and classes come from: settings in, data out."""
+"""The data of a training: its settings, and the pairs and classes they describe."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from equitrans.paper import LexicalClass
 from equitrans.settings import check_pairs, check_settings
 
 Batching = Literal["forms", "pairs"]
-"""A batch is a number of forms with all their pairs, or a number of pairs."""
+"""Unit of a batch: forms with all their pairs, or pairs."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,11 @@ class DataConfig:
         split: the name of a SCAN split
         scan_dir: folder of the official SCAN files; without it splits come from the grammar
         file: pairs of your own, as TSV or in SCAN's format
-        classes: a TOML file of lexical classes, or none, or discover to find them in the training
-            pairs; with a split also verbs, directions or both, which is what a split has without
-            this setting
+        classes: a TOML file of lexical classes; none for no classes; discover to find them in the
+            training pairs; with a split also verbs, directions or both (the default of a split)
         characters: words are single characters
         hold_out: validation pairs are drawn at random, or are those with the longest targets
-        validation: the share of distinct pairs held out
+        validation: the fraction of distinct pairs that is held out for validation
 
     """
 
@@ -53,9 +52,7 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class Data:
-    """Pairs to learn from, to choose by and to judge by (these last may be missing), and their
-    classes.
-    """
+    """Training, validation and test pairs, and their classes. Only SCAN splits have test pairs."""
 
     train: tuple[Pair, ...]
     valid: tuple[Pair, ...]
@@ -63,13 +60,11 @@ class Data:
     classes: tuple[LexicalClass, ...]
     origin: str
     digest: str
-    """Fingerprint of the training and validation pairs, in their order."""
+    """SHA-256 of the training and validation pairs, in their order."""
 
     @property
     def unseen(self) -> list[str]:
-        """Class words that no training pair shows: a misspelling, or a word to be added by
-        symmetry.
-        """
+        """Class words in no training or validation pair: misspelled, or known by symmetry only."""
         seen_source = {w for p in self.train + self.valid for w in p.source}
         seen_target = {w for p in self.train + self.valid for w in p.target}
         return [
@@ -84,14 +79,14 @@ class Data:
 def load_data(
     config: DataConfig, *, seed: int, classes: tuple[LexicalClass, ...] | None = None
 ) -> Data:
-    """Read or make the pairs, choose their classes if they are not known yet, and hold out
-    validation pairs.
+    """The data that the settings describe. ``seed`` decides the validation pairs; ``classes``, if
+    given, replace those of the settings.
     """
     if config.split is not None:
         split = load_split(config.split, config.scan_dir)
         pairs, test, origin = split.train, split.test, split.origin
     else:
-        assert config.file is not None  # checked when the settings were made
+        assert config.file is not None  # DataConfig checks that split or file is given
         pairs, test = read_pairs(config.file, characters=config.characters), ()
         origin = config.file
         check_pairs(pairs)
@@ -103,7 +98,7 @@ def load_data(
 
 
 def _choose_classes(config: DataConfig, pairs: Sequence[Pair]) -> tuple[LexicalClass, ...]:
-    """The classes of a split have names, and it has them all if nothing is said."""
+    """The classes of the settings. The default of a split is both; own data have no default."""
     if config.split is not None:
         return load_classes(config.classes or "both", pairs, CLASSES)
     if config.classes is None:
@@ -116,7 +111,7 @@ def _choose_classes(config: DataConfig, pairs: Sequence[Pair]) -> tuple[LexicalC
 def load_classes(
     chosen: str, pairs: Sequence[Pair], named: Mapping[str, tuple[LexicalClass, ...]]
 ) -> tuple[LexicalClass, ...]:
-    """Classes by name, from a file, or found in the pairs."""
+    """Classes by their name, from a TOML file, or discovered in the pairs."""
     if chosen == "discover":
         if not (found := discover(pairs).classes):
             raise DataError("no classes were found in the pairs; 'equitrans discover' says why")
@@ -125,7 +120,7 @@ def load_classes(
         return named[chosen]
     if Path(chosen).suffix != ".toml" and not Path(chosen).exists():
         raise ConfigError(
-            f"{chosen!r} is neither classes nor a TOML file of them"
+            f"{chosen!r} is neither a name of classes nor a TOML file"
             f"{nearest(chosen, {*named, 'discover'})}"
         )
     return read_classes(chosen)
