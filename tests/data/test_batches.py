@@ -1,4 +1,4 @@
-"""What goes into a batch, and that every pair is seen as often as it should be."""
+"""Rows, batches and epochs: every pair is seen as often as it should be."""
 
 from collections import Counter
 
@@ -19,7 +19,7 @@ def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-def test_a_line_becomes_numbers():
+def test_rows_have_bos_and_eos_around_sources_and_eos_after_targets():
     rows = Rows.of([Pair(("walk", "and"), ("WALK",)), Pair(("run",), ())], symmetry())
     batch = rows.batch(torch.arange(2), rows.weight)
     walk, and_, run = (symmetry().source.index[w] for w in ("walk", "and", "run"))
@@ -28,7 +28,7 @@ def test_a_line_becomes_numbers():
 
 
 @pytest.mark.parametrize("name", SYMMETRIES)
-def test_rows_are_orbits_and_their_weights_the_pairs_in_them(name):
+def test_there_is_one_row_per_orbit_weighted_by_its_number_of_pairs(name):
     world = SYMMETRIES[name]
     pairs = random_pairs(1, 20)
     pairs += [q for g in elements(world) for q in moved(pairs[:5], g, world)]
@@ -41,7 +41,7 @@ def test_rows_are_orbits_and_their_weights_the_pairs_in_them(name):
 
 
 @pytest.mark.parametrize("name", SYMMETRIES)
-def test_rows_of_one_form_stand_together_and_have_one_sequence_of_classes(name):
+def test_rows_of_one_form_are_adjacent_and_have_the_same_classes(name):
     world = SYMMETRIES[name]
     pairs = random_pairs(2, 40, longest=2)
     rows = Rows.of(pairs, world)
@@ -89,7 +89,7 @@ def test_an_epoch_of_pairs_has_every_pair_once(seed, size):
     assert seen == expected
 
 
-def test_epochs_differ_and_seeds_decide():
+def test_the_seed_decides_the_order_of_batches():
     rows = Rows.of(random_pairs(3, 60), SYMMETRIES["verbs"])
 
     def order(seed):
@@ -99,7 +99,7 @@ def test_epochs_differ_and_seeds_decide():
     assert order(1) != order(2)
 
 
-def test_batches_are_no_wider_than_they_must_be_and_of_similar_length():
+def test_batches_have_little_padding():
     rows = Rows.of(
         load_split("simple_p4").train, Symmetry.of(CLASSES["both"], load_split("simple_p4").train)
     )
@@ -112,13 +112,13 @@ def test_batches_are_no_wider_than_they_must_be_and_of_similar_length():
     assert needed / widths > 0.8
 
 
-def test_the_numbers_of_forms_are_those_of_the_planning():
+def test_add_jump_has_3081_forms_with_verbs_and_903_with_both_classes():
     split = load_split("add_jump")
     assert Rows.of(split.train, Symmetry.of(CLASSES["verbs"], split.train)).n_forms == 3081
     assert Rows.of(split.train, Symmetry.of(CLASSES["both"], split.train)).n_forms == 903
 
 
-def test_validation_goes_through_all_rows_in_order():
+def test_in_order_yields_every_row_once():
     rows = Rows.of(random_pairs(4, 50), SYMMETRIES["verbs"])
     batches = list(in_order(rows, rows=7))
     assert sum(len(b.weight) for b in batches) == len(rows.weight)

@@ -1,4 +1,4 @@
-"""Reading, writing, holding out."""
+"""Pairs: reading, writing, holding out."""
 
 import pytest
 from hypothesis import given, strategies as st
@@ -17,7 +17,7 @@ pair_lists = st.lists(st.builds(Pair, sentences, sentences), min_size=1, max_siz
 
 
 @given(pair_lists)
-def test_pairs_survive_a_tsv(tmp_path_factory, pairs):
+def test_pairs_written_as_tsv_are_read_unchanged(tmp_path_factory, pairs):
     path = tmp_path_factory.mktemp("pairs") / "p.tsv"
     path.write_bytes(format_tsv(pairs).encode())
     if not any(p.source[0].startswith("IN:") for p in pairs[:1]):
@@ -32,7 +32,7 @@ def test_scan_s_format_is_recognised(tmp_path):
     assert read_pairs(path) == pairs
 
 
-def test_windows_line_ends_byte_order_marks_blank_lines_and_empty_targets(tmp_path):
+def test_windows_line_ends_byte_order_marks_blank_lines_and_empty_targets_are_read(tmp_path):
     path = tmp_path / "p.tsv"
     path.write_bytes("\ufeffa b\tA\r\n\r\nc\t\r\n".encode())
     assert read_pairs(path) == (Pair(("a", "b"), ("A",)), Pair(("c",), ()))
@@ -58,7 +58,7 @@ def test_characters_can_be_words(tmp_path):
         (b"", ": no pairs"),
     ],
 )
-def test_a_bad_line_is_refused_with_its_place(tmp_path, content, message):
+def test_a_malformed_line_raises_with_file_and_line_number(tmp_path, content, message):
     path = tmp_path / "p.tsv"
     path.write_bytes(content)
     with pytest.raises(DataError) as error:
@@ -89,23 +89,23 @@ def test_a_word_seen_once_is_never_held_out():
         assert Pair(("jump",), ("JUMP",)) not in valid
 
 
-def test_seeds_differ():
+def test_different_seeds_hold_out_different_pairs():
     draws = {hold_out(many(150), fraction=0.1, how="random", seed=s)[1] for s in range(5)}
     assert len(draws) == 5
 
 
-def test_the_longest_can_be_held_out():
+def test_hold_out_longest_takes_the_pairs_with_the_longest_targets():
     train, valid = hold_out(many(77), fraction=0.1, how="longest", seed=0)
     assert len(valid) == 8
     assert min(len(p.target) for p in valid) >= max(len(p.target) for p in train)
 
 
-def test_of_nine_pairs_none_is_held_out():
+def test_fewer_than_ten_pairs_are_all_for_training():
     pairs = many(9)
     assert hold_out(pairs, fraction=0.5, how="random", seed=0) == (tuple(pairs), ())
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+def test_a_failed_write_keeps_the_old_file_and_leaves_no_temporary_file(tmp_path):
     path = tmp_path / "f"
     write_atomically(path, "old")
     with pytest.raises(UnicodeEncodeError):

@@ -1,4 +1,4 @@
-"""SCAN against its checksums; a hand-made folder of official files; a download from loopback."""
+"""SCAN against its checksums, from rules, from official files and from a download."""
 
 import functools
 import http.server
@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from equitrans.data.pairs import Pair, format_scan
+from equitrans.data.pairs import format_scan
 from equitrans.data.scan import RULES, checksum, download, everything, interpret, load_split
 from equitrans.errors import ConfigError, DataError
 
@@ -46,7 +46,7 @@ def test_splits_have_the_official_numbers_of_rows(name, train, test):
     assert (len(split.train), len(split.test)) == (train, test)
 
 
-def test_drawn_splits_are_the_same_every_time_and_say_that_they_are_drawn():
+def test_a_random_split_is_reproducible_and_names_its_seed():
     split = load_split("simple_p2")
     assert split == load_split("simple_p2")
     assert split.origin == "drawn with seed 2018"
@@ -54,7 +54,7 @@ def test_drawn_splits_are_the_same_every_time_and_say_that_they_are_drawn():
     assert checksum(split.train) != RULES["simple_p2"].shas[0]
 
 
-def test_meanings_by_hand():
+def test_interpret_returns_the_actions_of_a_command():
     def means(command):
         return " ".join(interpret(tuple(command.split())))
 
@@ -67,13 +67,13 @@ def test_meanings_by_hand():
         interpret(("walk", "left", "left", "left"))
 
 
-def test_an_unknown_split_is_answered_with_the_nearest():
+def test_an_unknown_split_raises_with_the_nearest_name():
     with pytest.raises(ConfigError, match="unknown split 'add_jmp'; did you mean 'add_jump'"):
         load_split("add_jmp")
 
 
 def official(folder, name, *, wrong=False):
-    """A rule-made split as its official files would be."""
+    """Write a rule-made split like its official files."""
     split = load_split(name)
     for part, pairs in (("train", split.train), ("test", split.test)):
         path = folder / RULES[name].files.format(part)
@@ -96,7 +96,7 @@ def test_official_files_are_read_and_checked(tmp_path):
 
 @pytest.fixture
 def server(tmp_path):
-    """Files of a folder, served from loopback; ``asked`` lists what was asked for."""
+    """A loopback server of a folder; ``asked`` lists the requested paths."""
     folder = tmp_path / "served"
     folder.mkdir()
     asked = []
@@ -116,7 +116,7 @@ def server(tmp_path):
         httpd.shutdown()
 
 
-def test_a_download_is_verified_resumes_and_leaves_nothing_wrong(tmp_path, server, monkeypatch):
+def test_a_download_skips_right_files_and_keeps_no_wrong_ones(tmp_path, server, monkeypatch):
     folder, url, asked = server
     two = {name: RULES[name] for name in ("length", "add_jump")}
     monkeypatch.setattr("equitrans.data.scan.RULES", two)
@@ -139,8 +139,3 @@ def test_a_download_is_verified_resumes_and_leaves_nothing_wrong(tmp_path, serve
     assert load_split("add_jump", out).origin == "official"
     with pytest.raises(DataError, match=r"127\.0\.0\.1"):
         list(download(tmp_path / "other", url=url + "/nothing"))
-
-
-def test_a_pair_is_a_plain_tuple():
-    source, target = Pair(("walk",), ("I_WALK",))
-    assert (source, target) == (("walk",), ("I_WALK",))

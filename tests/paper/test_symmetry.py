@@ -3,9 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from equitrans.data import representative
+from equitrans.data.batches import Renaming, representative
 from equitrans.data.classes import format_classes, read_classes
-from equitrans.data.renaming import Renaming
 from equitrans.errors import DataError, SymmetryError, VocabularyError
 from equitrans.files import INVISIBLE, normalized
 from equitrans.paper.symmetry import LexicalClass, Symmetry

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING
 from equitrans import face
 
 if TYPE_CHECKING:
-    from equitrans.data.batches import Rows, by_form, by_pair, in_order, pad_source
+    from equitrans.data.batches import (
+        Renaming,
+        Rows,
+        by_form,
+        by_pair,
+        in_order,
+        pad_source,
+        representative,
+    )
     from equitrans.data.classes import (
         format_classes,
         read_classes,
@@ -28,7 +36,6 @@ if TYPE_CHECKING:
         read_pairs,
         split_words,
     )
-    from equitrans.data.renaming import Renaming, representative
     from equitrans.data.scan import (
         CLASSES,
         DIRECTIONS,

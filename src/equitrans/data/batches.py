@@ -1,13 +1,13 @@
-"""Pairs as tensors, with everything shared that can be.
+"""Pairs as tensors, and what pairs share.
 
-Pairs of one *orbit* (that some group element takes to one another) have the same likelihood by
-theorem 3, so they are one row, weighted by their number. Rows of one *form* (the same classes in
-the same order) have the same alignments by theorem 2, so a form is aligned once. Both are exact,
-whatever the batch.
+A group element takes each pair of an *orbit* to each other pair of it. All have the same likelihood
+(theorem 3), so an orbit is one row with the number of its pairs as weight. Rows of one *form* have
+the same classes in the same order and the same alignments (theorem 2), so a form is aligned once.
+Both are exact.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -15,12 +15,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from equitrans.data.pairs import Pair
-from equitrans.data.renaming import representative
 from equitrans.paper import BOS, EOS, PAD, Batch, Sentence, Symmetry
 
 
 def pad_source(sentences: Iterable[Sentence]) -> Int[Tensor, "b n"]:
-    """``BOS x EOS PAD…``, one row a sentence."""
+    """One row ``BOS x EOS PAD…`` for each sentence."""
     return _pad([(BOS, *sentence, EOS) for sentence in sentences])
 
 
@@ -32,7 +31,7 @@ def _pad(rows: list[Sentence]) -> Int[Tensor, "b n"]:
 
 @dataclass(frozen=True)
 class Rows:
-    """A data set: its distinct orbits, those of one form side by side."""
+    """A data set: one row per orbit, with the rows of a form side by side."""
 
     source: Int[Tensor, "r n"]
     target: Int[Tensor, "r m"]
@@ -43,7 +42,7 @@ class Rows:
 
     @classmethod
     def of(cls, pairs: Iterable[Pair], symmetry: Symmetry) -> "Rows":
-        """Encode pairs under a symmetry; without classes, equal pairs alone share a row."""
+        """The rows of some pairs under a symmetry; without classes only equal pairs share a row."""
         seen: Counter[Pair] = Counter()
         order: list[Pair] = []
         for pair in pairs:
@@ -72,11 +71,11 @@ class Rows:
 
     @property
     def n_forms(self) -> int:
-        """How many forms there are."""
+        """The number of forms."""
         return int(self.form[-1]) + 1 if len(self.form) else 0
 
     def batch(self, rows: Int[Tensor, " b"], weight: Float[Tensor, " b"]) -> Batch:
-        """Some rows, in ascending order, as a batch no wider than it must be."""
+        """A batch of some rows, given in ascending order, without columns of padding only."""
         source, target = self.source[rows], self.target[rows]
         _, form, counts = torch.unique_consecutive(
             self.form[rows], return_inverse=True, return_counts=True
@@ -91,6 +90,7 @@ class Rows:
 
 
 def _form(pair: tuple[Sentence, Sentence], symmetry: Symmetry) -> tuple[Sentence, Sentence]:
+    """The classes of a pair's words."""
     source, target = pair
     return (
         tuple(symmetry.source_classes[word] for word in source),
@@ -99,16 +99,15 @@ def _form(pair: tuple[Sentence, Sentence], symmetry: Symmetry) -> tuple[Sentence
 
 
 def in_order(data: Rows, *, rows: int = 512) -> Iterator[Batch]:
-    """All rows once, for validation."""
+    """Batches of all rows, in order."""
     for part in torch.arange(len(data.form)).split(rows):
         yield data.batch(part, data.weight[part])
 
 
 def by_form(data: Rows, *, forms: int, generator: torch.Generator) -> Iterator[Batch]:
-    """Some forms with all their pairs, of similar target length, in random order.
+    """Batches of ``forms`` forms with all their pairs, of similar target length, in random order.
 
-    Every form counts the same, however many pairs it has, since it is forms that the aligner has
-    to learn.
+    Every form has a total weight of 1, because the aligner learns forms.
     """
     _, counts = torch.unique_consecutive(data.form, return_counts=True)
     starts = counts.cumsum(0) - counts
@@ -125,7 +124,75 @@ def by_form(data: Rows, *, forms: int, generator: torch.Generator) -> Iterator[B
 
 
 def by_pair(data: Rows, *, pairs: int, generator: torch.Generator) -> Iterator[Batch]:
-    """Pairs drawn without replacement, as in the paper."""
+    """Batches of ``pairs`` pairs, drawn without replacement as in the paper."""
     for part in data.row[torch.randperm(len(data.row), generator=generator)].split(pairs):
         rows, counts = torch.unique(part, return_counts=True)
         yield data.batch(rows, counts.to(data.weight.dtype))
+
+
+def representative(
+    symmetry: Symmetry, source: Sentence, target: Sentence = ()
+) -> tuple[Sentence, Sentence]:
+    """The pair that represents the orbit of a pair.
+
+    >>> from equitrans import LexicalClass
+    >>> verbs = LexicalClass("verbs", ("walk", "look", "run"), ("WALK", "LOOK", "RUN"))
+    >>> symmetry = Symmetry.of([verbs], [])
+    >>> representative(symmetry, (4, 5), (5, 4)) == representative(symmetry, (5, 3), (3, 5))
+    True
+    """
+    renaming = Renaming(symmetry)
+    return renaming.source(source), renaming.target(target)
+
+
+class Renaming:
+    """The group element that takes a pair to the representative of its orbit, found word by word.
+
+    In a cyclic class, the shift moves the first word that appears to the first place of the class.
+    In a symmetric class, words take the places of the class in order of appearance.
+    """
+
+    def __init__(self, symmetry: Symmetry) -> None:
+        self._symmetry = symmetry
+        # per class: {old place: new place} if symmetric, {0: old place that becomes 0} if cyclic
+        self._new: list[dict[int, int]] = [{} for _ in symmetry.classes]
+
+    @property
+    def element(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """A value that is equal for renamings that moved the words read so far alike."""
+        return tuple(tuple(names.items()) for names in self._new)
+
+    def source(self, sentence: Sentence) -> Sentence:
+        """The source sentence after renaming."""
+        return self._moved(0, sentence, self._new_place)
+
+    def target(self, sentence: Sentence) -> Sentence:
+        """The target sentence after renaming."""
+        return self._moved(1, sentence, self._new_place)
+
+    def original_target(self, sentence: Sentence) -> Sentence:
+        """The target sentence before renaming."""
+        return self._moved(1, sentence, self._old_place)
+
+    def _moved(self, side: int, sentence: Sentence, place: Callable[[int, int], int]) -> Sentence:
+        """A sentence with every class word replaced by the word at its new place in the class."""
+        home, members = self._symmetry.homes[side], self._symmetry.members[side]
+        out = list(sentence)
+        for i, word in enumerate(sentence):
+            if word in home:
+                c, here = home[word]
+                out[i] = members[c][place(c, here)]
+        return tuple(out)
+
+    def _new_place(self, c: int, place: int) -> int:
+        names = self._new[c]
+        if self._symmetry.kind == "symmetric":
+            return names.setdefault(place, len(names))
+        return (place - names.setdefault(0, place)) % len(self._symmetry.classes[c].source)
+
+    def _old_place(self, c: int, place: int) -> int:
+        names, n = self._new[c], len(self._symmetry.classes[c].source)
+        if self._symmetry.kind == "symmetric":
+            # words that have not appeared take the remaining places, in order
+            return [*names, *(i for i in range(n) if i not in names)][place]
+        return (place + names.get(0, 0)) % n

@@ -1,4 +1,4 @@
-"""Lexical classes found in the pairs themselves, where the paper takes them as given."""
+"""Discovery of lexical classes in pairs; the paper takes the classes as given."""
 
 import math
 from collections import Counter, defaultdict
@@ -13,33 +13,33 @@ from equitrans.paper import LexicalClass
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for a class, and against it: pairs of the data that differ in its words only."""
+    """The numbers of pairs that confirm and contradict a class: they differ in its words only."""
 
     confirmed: int
     contradicted: int
     example: tuple[Pair, Pair]
     thin: dict[str, str]
-    """Words that are in the class on little evidence, and on which."""
+    """Words with little evidence for the class, and what the evidence is."""
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """Classes, the evidence for each, and what else was noticed."""
+    """Classes, the evidence for each, words in no class, and pairs that do not fit."""
 
     classes: tuple[LexicalClass, ...]
     evidence: tuple[Evidence, ...]
     left_out: dict[str, str]
-    """Source words in no class, and why."""
+    """Source words in no class, with the reason."""
     misfits: tuple[Pair, ...]
-    """Pairs that do not fit the classes: wrong ones, or irregular."""
+    """Pairs that do not fit the classes: wrong or irregular ones."""
 
 
 def discover(pairs: Iterable[Pair], *, tolerance: float = 0.2) -> Discovery:
     """Find the lexical classes of some pairs.
 
-    ``tolerance`` is the share of comparisons that may contradict a class, so that a few wrong pairs
-    do no harm. A wrong pair spoils all comparisons it is part of, so this should be more than twice
-    the share of wrong pairs.
+    ``tolerance`` is the largest fraction of comparisons that may contradict a class. A wrong pair
+    makes all its comparisons wrong, so the tolerance should be more than twice the fraction of
+    wrong pairs.
 
     >>> pairs = [Pair((w, "twice"), (w.upper(),) * 2) for w in ("walk", "look")]
     >>> alone = [Pair((w,), (w.upper(),)) for w in ("walk", "jump")]
@@ -61,7 +61,7 @@ def _report(
     thin: Mapping[str, str],
     left_out: dict[str, str],
 ) -> Discovery:
-    """The classes in order of their first words, each with its evidence."""
+    """The discovery with classes in order of their first words."""
     size = Counter(group.values())
     in_class = {word: g for word, g in group.items() if size[g] > 1}
     members: defaultdict[int, list[str]] = defaultdict(list)
@@ -80,8 +80,7 @@ def _report(
         if len(same) < max(map(len, form.values()))
         for pair in same
     }
-    # outvoted by pairs that the classes make the same, or with the translation of a word that is
-    # not there
+    # a misfit has a rarer target than other pairs of its form, or a translation without its word
     misfits = [p for p in pairs if p in outvoted or not is_sound(p, in_class, lexicon)]
     return Discovery(tuple(classes), tuple(evidence), left_out, tuple(misfits))
 
@@ -89,7 +88,7 @@ def _report(
 def _by_form(
     pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon
 ) -> list[dict[Abstract, list[Pair]]]:
-    """Pairs that the classes make the same source, by the target they make."""
+    """The pairs of each source that the classes write alike, by the target they write."""
     forms: defaultdict[Abstract, dict[Abstract, list[Pair]]] = defaultdict(dict)
     for pair in pairs:
         source, target = abstract(pair, group, lexicon)
@@ -100,7 +99,7 @@ def _by_form(
 def _evidence(
     words: Sequence[str], forms: Iterable[dict[Abstract, list[Pair]]], thin: Mapping[str, str]
 ) -> Evidence:
-    """Count the pairs that differ in words of the class, and agree or do not."""
+    """Count the pairs that differ in words of the class only, and choose the shortest example."""
     tally, example = Tally(), None
     support: Counter[str] = Counter()
     members = set(words)
@@ -129,5 +128,5 @@ def _evidence(
 
 
 def _length(pair: Pair) -> float:
-    """How long an example is; words that stand alone show least."""
+    """The length of an example; a source of one word counts as the longest."""
     return float(len(pair.source)) if len(pair.source) > 1 else math.inf

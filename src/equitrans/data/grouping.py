@@ -1,9 +1,9 @@
-"""Words that can be exchanged for one another, grouped step by step.
+"""Groups of exchangeable words, merged step by step.
 
-Two words belong together if exchanging them, and their translations with them, takes pairs of the
-data to pairs of the data. Such a pair *confirms* them; one whose exchanged source is there with
-another target *contradicts*. Words already found to belong together are written as one symbol,
-numbered by first appearance, so that more pairs can be compared.
+Two words are exchangeable if exchanging them and their translations turns pairs of the data into
+pairs of the data. Such a pair *confirms* the exchange. A pair whose exchanged source has another
+target in the data *contradicts* it. The words of a group are written as one symbol, numbered by
+first appearance in the pair, so that each merge makes more pairs comparable.
 """
 
 from collections import Counter, defaultdict
@@ -15,40 +15,40 @@ from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair
 
 Symbol = str | tuple[int, int]
-"""A word of no group; or a group, and the how-manieth of its words in this pair."""
+"""A word of no group, or (number of the group, number of its word in this pair)."""
 Abstract = tuple[Symbol, ...]
 Table = Mapping[Abstract, Counter[Abstract]]
-"""The targets of every source, written with groups, and how many pairs have them."""
+"""The targets of every source and their numbers of pairs, all written with groups."""
 Edge = tuple[int, int]
 
 BLANK = -1
-"""The group written for one that is left open."""
+"""The group number that stands for any group in a context."""
 ALONE: Abstract = ((BLANK, 0),)
-"""The context of a word that stands alone. It shows no more than that the word has a translation,
-so it may contradict but cannot confirm."""
+"""The context of a word that is the whole source. It can contradict an exchange but not confirm it,
+because every word that has a translation fits it."""
 NEIGHBOURS = 8
-"""Of the many groups that may stand in one context, each is compared with so many."""
+"""Each group in a context is compared with this many others; comparing all takes quadratic time."""
 
 
 @dataclass
 class Tally:
-    """Comparisons that came out one way or the other."""
+    """The comparisons that confirm or contradict an exchange."""
 
     confirmed: int = 0
     contradicted: int = 0
-    firmly: int = 0
-    """Contradictions with so many pairs on both sides that wrong ones do not explain them."""
+    certain: int = 0
+    """Contradictions with several pairs on both sides, which wrong pairs do not explain."""
 
-    def spoiled(self, tolerance: float) -> bool:
-        """Whether more speaks against it than noise would explain."""
+    def is_contradicted(self, tolerance: float) -> bool:
+        """Whether there are more contradictions than noise explains."""
         total = self.confirmed + self.contradicted
-        return self.firmly > 0 or self.contradicted > tolerance * total
+        return self.certain > 0 or self.contradicted > tolerance * total
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """Words with a number for their group each, those in one on little evidence, and those alone
-    in theirs, each with the reason.
+    """The group number of every word, and reasons: for words with little evidence for their group
+    (``thin``) and for words that are alone in theirs (``alone``).
     """
 
     group: dict[str, int]
@@ -57,11 +57,11 @@ class Grouping:
 
 
 def group_words(pairs: Sequence[Pair], lexicon: Lexicon, *, tolerance: float) -> Grouping:
-    """Group words that can be exchanged; the pairs are taken to be distinct."""
+    """Group the exchangeable words of some distinct pairs."""
     sound = [pair for pair in pairs if is_sound(pair, lexicon.target, lexicon)]
     group = {word: i for i, word in enumerate(lexicon.target)}
     table = table_of(sound, group, lexicon)
-    # where wrong pairs are known to be, two of them may happen to agree
+    # if some pairs are wrong, two wrong ones may agree by chance
     several = 2 if len(sound) == len(pairs) else 3
     refused: set[Edge] = set()
     while True:
@@ -84,13 +84,13 @@ def group_words(pairs: Sequence[Pair], lexicon: Lexicon, *, tolerance: float) ->
 
 
 def is_sound(pair: Pair, words: Container[str], lexicon: Lexicon) -> bool:
-    """Whether no translation of some words stands in a target without its word in the source."""
+    """Whether each target word that translates one of ``words`` has that word in the source."""
     sources = (lexicon.source.get(translation) for translation in pair.target)
     return all(word not in words or word in pair.source for word in sources)
 
 
 def abstract(pair: Pair, group: Mapping[str, int], lexicon: Lexicon) -> tuple[Abstract, Abstract]:
-    """A pair with the words of groups as symbols, and their translations with them."""
+    """A pair with symbols for the words of groups and for their translations."""
     symbols: dict[str, Symbol] = {}
     translated: dict[str, Symbol] = {}
     seen: Counter[int] = Counter()
@@ -106,17 +106,17 @@ def abstract(pair: Pair, group: Mapping[str, int], lexicon: Lexicon) -> tuple[Ab
 
 
 def _exchanged(sentence: Abstract, groups: Mapping[int, int]) -> Abstract:
-    """A sentence with groups put for others."""
+    """A sentence with some groups replaced by others."""
     return tuple([s if isinstance(s, str) else (groups.get(s[0], s[0]), s[1]) for s in sentence])
 
 
 def groups_in(sentence: Abstract) -> list[int]:
-    """The groups of which a sentence has words."""
+    """The groups that have words in a sentence."""
     return sorted({s[0] for s in sentence if not isinstance(s, str)})
 
 
 def table_of(pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon) -> Table:
-    """All pairs, written with groups."""
+    """The table of some pairs, written with groups."""
     table: defaultdict[Abstract, Counter[Abstract]] = defaultdict(Counter)
     for pair in pairs:
         source, target = abstract(pair, group, lexicon)
@@ -125,11 +125,13 @@ def table_of(pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon) 
 
 
 def _compare(table: Table, several: int = 2) -> dict[Edge, Tally]:
-    """What exchanging two groups does to the pairs, for all groups with something to compare."""
+    """The tally of each two groups that can be compared. A contradiction with ``several`` pairs on
+    both sides is certain.
+    """
     chosen = {source: targets.most_common(1)[0] for source, targets in table.items()}
     best = {source: target for source, (target, _) in chosen.items()}
     tallies: defaultdict[Edge, Tally] = defaultdict(Tally)
-    # sentences with both groups: the exchanged one is looked up among those that went before
+    # sources with both groups: look the exchanged source up among the earlier ones
     before: set[Abstract] = set()
     for source, target in best.items():
         for a, b in combinations(groups_in(source), 2):
@@ -138,11 +140,11 @@ def _compare(table: Table, several: int = 2) -> dict[Edge, Tally]:
                 same = best[other] == _exchanged(target, swap)
                 tallies[a, b].confirmed += same
                 tallies[a, b].contradicted += not same
-                tallies[a, b].firmly += (
+                tallies[a, b].certain += (
                     not same and min(chosen[source][1], chosen[other][1]) >= several
                 )
         before.add(source)
-    # sentences with one of them: they meet in the context that is left without it
+    # sources with one of the two groups: compare those with the same context
     contexts: defaultdict[Abstract, dict[int, tuple[Abstract, int]]] = defaultdict(dict)
     for source, (target, count) in chosen.items():
         for g in groups_in(source):
@@ -152,33 +154,36 @@ def _compare(table: Table, several: int = 2) -> dict[Edge, Tally]:
         for a, b in _neighbours(sorted(targets)):
             if targets[a][0] != targets[b][0]:
                 tallies[a, b].contradicted += 1
-                tallies[a, b].firmly += min(targets[a][1], targets[b][1]) >= several
+                tallies[a, b].certain += min(targets[a][1], targets[b][1]) >= several
             elif context != ALONE:
                 tallies[a, b].confirmed += 1
     return tallies
 
 
 def _neighbours(groups: Sequence[int]) -> Iterator[Edge]:
+    """Each group with the NEIGHBOURS groups after it."""
     for i, a in enumerate(groups):
         for b in groups[i + 1 : i + 1 + NEIGHBOURS]:
             yield a, b
 
 
 def _choose(tallies: Mapping[Edge, Tally], refused: set[Edge], tolerance: float) -> dict[int, int]:
-    """Groups to merge now, each into one other: those with about the most evidence they have."""
+    """The groups to merge now, {group: group it joins}: each has at least half of the most
+    confirmations that its two groups have anywhere.
+    """
     accepted = {
         edge: tally.confirmed
         for edge, tally in tallies.items()
-        if tally.confirmed and not tally.spoiled(tolerance) and edge not in refused
+        if tally.confirmed and not tally.is_contradicted(tolerance) and edge not in refused
     }
     best: defaultdict[int, int] = defaultdict(int)
     for edge, confirmed in accepted.items():
         for g in edge:
             best[g] = max(best[g], confirmed)
-    taken = _torn(accepted, best, tallies, tolerance)
+    taken = _undecided(accepted, best, tallies, tolerance)
     merged: dict[int, int] = {}
     for (a, b), confirmed in sorted(accepted.items(), key=lambda item: (-item[1], item[0])):
-        # where something speaks against it, it must be the best that either could do
+        # with a contradiction it must have the most confirmations of both groups
         least = max(best[a], best[b]) / (1 if tallies[a, b].contradicted else 2)
         if a not in taken and b not in taken and confirmed >= least:
             merged[b] = a
@@ -186,13 +191,13 @@ def _choose(tallies: Mapping[Edge, Tally], refused: set[Edge], tolerance: float)
     return merged
 
 
-def _torn(
+def _undecided(
     accepted: Mapping[Edge, int],
     best: Mapping[int, int],
     tallies: Mapping[Edge, Tally],
     tolerance: float,
 ) -> set[int]:
-    """Groups that would go equally well with two others that contradict one another."""
+    """Groups that fit two others equally well, where the two others contradict each other."""
     favourites: defaultdict[int, list[int]] = defaultdict(list)
     for (a, b), confirmed in accepted.items():
         for one, other in ((a, b), (b, a)):
@@ -202,12 +207,12 @@ def _torn(
         g
         for g, others in favourites.items()
         for a, b in combinations(sorted(others), 2)
-        if (a, b) in tallies and tallies[a, b].spoiled(tolerance)
+        if (a, b) in tallies and tallies[a, b].is_contradicted(tolerance)
     }
 
 
 def _merge(table: Table, merged: Mapping[int, int]) -> Table:
-    """The table with some groups merged into others, and words numbered anew."""
+    """The table with some groups merged into others and their words numbered again."""
     joined: defaultdict[Abstract, Counter[Abstract]] = defaultdict(Counter)
     for source, targets in table.items():
         symbols: dict[Symbol, Symbol] = {}
@@ -226,7 +231,7 @@ def _merge(table: Table, merged: Mapping[int, int]) -> Table:
 def _contradictory(
     joined: Table, merged: Mapping[int, int], several: int, tolerance: float
 ) -> set[Edge]:
-    """Merged groups that contradict one another now that they are written alike."""
+    """Merged groups whose pairs contradict each other when they are written with one symbol."""
     tallies: defaultdict[int, Tally] = defaultdict(Tally)
     for source, targets in joined.items():
         majority = max(targets.values())
@@ -234,16 +239,17 @@ def _contradictory(
         for g in groups_in(source):
             tallies[g].confirmed += majority - 1
             tallies[g].contradicted += targets.total() - majority
-            tallies[g].firmly += second >= several and 4 * second > majority
-    return {(a, b) for b, a in merged.items() if tallies[a].spoiled(tolerance)}
+            tallies[g].certain += second >= several and 4 * second > majority
+    return {(a, b) for b, a in merged.items() if tallies[a].is_contradicted(tolerance)}
 
 
 def _join_alone(
     pairs: Iterable[Pair], group: dict[str, int], lexicon: Lexicon
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Words seen only alone join the class, if there is just one, whose words are seen alone too.
+    """Let words that are seen only alone join the class with words that are also seen alone, if
+    there is exactly one such class.
 
-    Changes ``group``; gives the words that joined and those that did not, and why.
+    Changes ``group``. Returns the words that joined and those that did not, with reasons.
     """
     contexts: defaultdict[str, set[tuple[Abstract, Abstract]]] = defaultdict(set)
     for pair in pairs:
@@ -260,12 +266,12 @@ def _join_alone(
             continue
         if len(hosts) == 1:
             (group[word],) = hosts
-            thin[word] = "seen only alone, as are words of no other class"
+            thin[word] = "seen only alone; no other class has such words"
         elif hosts:
             fits = " and ".join(f"{name!r}" for name in names.values())
-            left_out[word] = f"seen only alone, as are words of several classes: those of {fits}"
+            left_out[word] = f"seen only alone; several classes have such words: those of {fits}"
         else:
-            left_out[word] = "seen only alone, as are words of no class"
+            left_out[word] = "seen only alone; no class has such words"
     return thin, left_out
 
 
@@ -275,20 +281,20 @@ def _reason(
     tallies: Mapping[Edge, Tally],
     tolerance: float,
 ) -> str:
-    """Why a word with a translation is in no class."""
+    """The reason why a word that has a translation is in no class."""
     names: dict[int, str] = {}
     for word, number in group.items():
         names.setdefault(number, word)
     near = {a if b == g else b: t for (a, b), t in tallies.items() if g in (a, b)}
-    fits = [names[o] for o, t in near.items() if t.confirmed and not t.spoiled(tolerance)]
+    fits = [names[o] for o, t in near.items() if t.confirmed and not t.is_contradicted(tolerance)]
     if len(fits) > 1:
-        return f"fits {' and '.join(map(repr, fits[:3]))}, which do not belong together"
+        return f"fits {' and '.join(map(repr, fits[:3]))}, which do not fit each other"
     if fits:
-        return f"fits {fits[0]!r}, but together their pairs contradict one another"
+        return f"fits {fits[0]!r}, but as one class their pairs contradict each other"
     if not near:
-        return "no other word stands where it stands"
+        return "no other word occurs in its contexts"
     other, tally = max(near.items(), key=lambda item: (item[1].confirmed, -item[1].contradicted))
     return (
-        f"exchanged with {names[other]!r}, {tally.confirmed} pairs confirm it and "
-        f"{tally.contradicted} contradict it"
+        f"exchanging it with {names[other]!r} is confirmed {tally.confirmed} times and "
+        f"contradicted {tally.contradicted} times"
     )

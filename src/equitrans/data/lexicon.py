@@ -1,4 +1,4 @@
-"""Which target word translates which source word, told by the pairs they come and go with."""
+"""Word translations, found by comparing the pairs in which words occur."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,25 +8,26 @@ from functools import cached_property
 from equitrans.data.pairs import Pair
 
 ENOUGH = 5
-"""Pairs that a word must be seen in before one that does not fit can be put down to noise."""
+"""Smallest number of pairs of a target word with which one exception counts as noise."""
 
 KEPT = 0.25
-"""The share of a word's pairs that must have its translation: some rules drop what they govern."""
+"""Smallest fraction of a word's pairs that has its translation. It is below 1 - tolerance because
+some rules drop words, as in ``x instead of y``."""
 
 Places = dict[str, tuple[int, ...]]
-"""The numbers of the sentences in which each word stands."""
+"""The numbers of the sentences in which each word occurs."""
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Source words with their one target word each, and why others have none.
+    """The target word of each source word that has exactly one, and why the others have none.
 
     >>> walk = Pair(("walk", "twice"), ("WALK", "WALK"))
     >>> lexicon = find_lexicon([walk, Pair(("jump",), ("JUMP",)), Pair(("walk",), ("WALK",))])
     >>> lexicon.target
     {'walk': 'WALK', 'jump': 'JUMP'}
     >>> lexicon.missing
-    {'twice': 'no target word comes and goes with it'}
+    {'twice': 'no target word occurs in the same pairs'}
     """
 
     target: dict[str, str]
@@ -34,15 +35,14 @@ class Lexicon:
 
     @cached_property
     def source(self) -> dict[str, str]:
-        """The source word of every target word that has one."""
+        """The source word of each target word that has one."""
         return {translation: word for word, translation in self.target.items()}
 
 
 def find_lexicon(pairs: Sequence[Pair], *, tolerance: float = 0.2) -> Lexicon:
-    """Words that come and go together: in exactly the same pairs, or in all but a few.
+    """The lexicon of some distinct pairs: words that occur in the same or almost the same pairs.
 
-    ``tolerance`` is the share of a word's pairs in which it may stand without its partner. The
-    pairs are taken to be distinct.
+    ``tolerance`` is the largest fraction of a target word's pairs that may lack its source word.
     """
     sources, targets = _places(p.source for p in pairs), _places(p.target for p in pairs)
     found, missing, settled = _exact(sources, targets)
@@ -66,19 +66,19 @@ def find_lexicon(pairs: Sequence[Pair], *, tolerance: float = 0.2) -> Lexicon:
 
 
 def _why(together: Counter[str], pairs: int, targets: Places, total: int, tolerance: float) -> str:
-    """Why a word that stands in some of the pairs has no translation."""
+    """The reason why a word that occurs in ``pairs`` of ``total`` pairs has no translation."""
     own = [t for t, n in together.items() if n == len(targets[t]) and n > 1]
     if len(own) > 1:
         return f"has several translations: {_list(own)}"
-    # a word that is nearly everywhere comes with all others
+    # a target word of almost all pairs occurs with every word and explains nothing
     always = [
         t
         for t, n in together.items()
         if n >= (1 - tolerance) * pairs and len(targets[t]) < (1 - tolerance) * total
     ]
     if always:
-        return f"{_list(always)} comes with it, but with other words too"
-    return "no target word comes and goes with it"
+        return f"its pairs contain {_list(always)}, but so do other pairs"
+    return "no target word occurs in the same pairs"
 
 
 def _places(sentences: Iterable[tuple[str, ...]]) -> Places:
@@ -90,8 +90,8 @@ def _places(sentences: Iterable[tuple[str, ...]]) -> Places:
 
 
 def _exact(sources: Places, targets: Places) -> tuple[dict[str, str], dict[str, str], set[str]]:
-    """Words in exactly the same pairs: entries, words for which that is no use, and all target
-    words with such a partner.
+    """Words in exactly the same pairs: translations, reasons for words that have none because
+    several words occur in the same pairs, and the target words of both.
     """
     alike: defaultdict[tuple[int, ...], tuple[list[str], list[str]]]
     alike = defaultdict(lambda: ([], []))
@@ -112,8 +112,8 @@ def _exact(sources: Places, targets: Places) -> tuple[dict[str, str], dict[str, 
         else:
             for word in words:
                 missing[word] = (
-                    f"always stands together with {_list(w for w in words if w != word)}, "
-                    f"so nothing tells which of them {_list(translations)} translates"
+                    f"always occurs together with {_list(w for w in words if w != word)}; "
+                    f"the pairs do not show which of them translates to {_list(translations)}"
                 )
     return found, missing, settled
 
@@ -121,7 +121,7 @@ def _exact(sources: Places, targets: Places) -> tuple[dict[str, str], dict[str, 
 def _together(
     pairs: Sequence[Pair], sources: Places, targets: Places
 ) -> defaultdict[str, Counter[str]]:
-    """In how many pairs two words stand together, in order of first appearance."""
+    """The number of pairs in which two words occur together, in order of first appearance."""
     together: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for pair in pairs:
         translations = [word for word in dict.fromkeys(pair.target) if word in targets]
@@ -134,7 +134,7 @@ def _together(
 def _mutual(
     together: defaultdict[str, Counter[str]], sources: Places, targets: Places, tolerance: float
 ) -> dict[str, str]:
-    """Words that are one another's best partner, and apart in no more than a few pairs."""
+    """Words that are each other's best partner and occur in almost the same pairs."""
     best: dict[str, tuple[float, str]] = {}
     for word, counts in together.items():
         for translation, count in counts.items():
@@ -153,9 +153,9 @@ def _mutual(
 
 
 def _rivals(word: str, words: Places, best: str, partners: Places) -> list[str]:
-    """Other words that never stand without this one's partner, and do where this one is missing.
+    """Other words that occur only in pairs with the partner ``best``, in some without ``word``.
 
-    With the sides exchanged these are other translations of one word.
+    With source and target exchanged, these are other translations of one word.
     """
     with_best = set(partners[best])
     apart = with_best.difference(words[word])
