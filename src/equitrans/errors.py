@@ -1,14 +1,14 @@
-"""The one exception tree; every member is the user's to act on, and says how::
+"""The exceptions of equitrans; each message tells the user what to change::
 
     EquitransError
-    ├── DataError         a file or a sentence is not what it should be
-    ├── VocabularyError   a word is not known
+    ├── DataError         a file or a sentence is invalid
+    ├── VocabularyError   a word is unknown or invalid
     ├── SymmetryError     classes or permutations do not fit together
-    ├── ConfigError       a setting has no such name or no such value
-    └── RunError          a run directory cannot be made, read or continued
-        └── DivergenceError   a loss is no number
+    ├── ConfigError       a setting is unknown or has an invalid value
+    └── RunError          a run directory cannot be created, read or continued
+        └── DivergenceError   a loss is NaN or infinite
 
-Anything else that is raised is a bug of ours.
+Any other exception is a bug in equitrans.
 """
 
 import difflib
@@ -17,15 +17,15 @@ from collections.abc import Iterable
 
 
 class EquitransError(Exception):
-    """An error whose message says where, what was found, and what would be right."""
+    """An error whose message gives the place, the value found and the value expected."""
 
 
 class DataError(EquitransError):
-    """A file or a sentence is not what it should be."""
+    """A file or a sentence is invalid."""
 
 
 class VocabularyError(EquitransError):
-    """A word is not known."""
+    """A word is unknown or invalid."""
 
 
 class SymmetryError(EquitransError):
@@ -33,17 +33,17 @@ class SymmetryError(EquitransError):
 
 
 class ConfigError(EquitransError):
-    """A setting has no such name or no such value."""
+    """A setting is unknown or has an invalid value."""
 
 
 class RunError(EquitransError):
-    """A run directory cannot be made, read or continued."""
+    """A run directory cannot be created, read or continued."""
 
 
 class DivergenceError(RunError):
-    """A loss is no number, and no more training will mend it.
+    """A loss is NaN or infinite; training stops.
 
-    ``breakdown`` is the batch that it was met at, where that is known.
+    ``breakdown`` describes the batch with this loss, or is None.
     """
 
     def __init__(self, message: str, breakdown: object = None) -> None:
@@ -52,7 +52,7 @@ class DivergenceError(RunError):
 
 
 class _Short(reprlib.Repr):
-    """Values cut where they are long, at a cost that does not grow with them."""
+    """Shortened values; the cost does not grow with the size of a value."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,12 +61,12 @@ class _Short(reprlib.Repr):
         self.maxlevel = 3
 
     def repr_int(self, x: int, level: int) -> str:
-        # Python refuses to write very long numbers down
+        # Python raises ValueError for the digits of very long integers
         return super().repr_int(x, level) if x.bit_length() < 400 else "a very long number"
 
 
 def shown(value: object) -> str:
-    """A value as it is shown in a message.
+    """The text of a value in a message, shortened if it is long.
 
     >>> shown("walk"), len(shown("walk" * 10**6)), shown(10**5000)
     ("'walk'", 100, 'a very long number')
@@ -78,7 +78,7 @@ _SHORT = _Short()
 
 
 def named(name: str) -> str:
-    r"""A name as it is, or as it is shown if it is long or cannot be printed.
+    r"""The name itself, or ``shown(name)`` if it is long or not printable.
 
     >>> named("walk"), named("two\nlines")
     ('walk', "'two\\nlines'")
@@ -87,7 +87,7 @@ def named(name: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name.
+    """The end of a message about an unknown name: the nearest known name, or all of them.
 
     >>> "unknown word 'junp'" + nearest("junp", ["jump", "walk"])
     "unknown word 'junp'; did you mean 'jump'?"
@@ -95,7 +95,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     "unknown split 'q'; known: length, simple"
     """
     known = sorted(known)
-    # comparing takes the product of two lengths, and nobody misspells a name that long
+    # comparing takes time proportional to the product of two lengths; long names are not compared
     close = difflib.get_close_matches(name, known, n=1) if len(name) <= 1000 else []
     if close:
         return f"; did you mean {close[0]!r}?"

@@ -1,7 +1,7 @@
-"""Files: written atomically, read defensively, locked for one process at a time.
+"""Files: atomic writes, safe reads, and locks between processes.
 
-Readers return a value or raise one of our errors with the file and the line, whatever the file
-holds.
+For any content of a file, a reader returns a value or raises an EquitransError with the file and,
+if known, the line.
 """
 
 import errno
@@ -30,7 +30,8 @@ LOCK = "lock"
 
 INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u2060\ufeff\ud800-\udfff]")
 """Rejected characters: control characters except white space, zero-width characters that no script
-needs, and lone surrogates. Zero-width joiners are accepted because they spell words."""
+needs, and lone surrogates. Zero-width joiners are accepted because some scripts spell words with
+them."""
 
 TOML_KEYS = 30_000
 """Largest number of keys, dots and tables in a TOML file; each costs the parser a kilobyte."""

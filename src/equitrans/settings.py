@@ -1,5 +1,7 @@
-"""Settings and limits. Settings are checked when they are created, whoever creates them: a command,
-a file or a program. Limits are checked before memory is allocated.
+"""Checks of settings, and limits.
+
+Settings are checked when they are created, by a command, from a file or by a program. Limits are
+checked before memory is allocated.
 """
 
 import sys
@@ -16,38 +18,38 @@ LARGEST = sys.float_info.max
 """Largest accepted number; larger integers and infinities are rejected."""
 
 LONGEST_SENTENCE = 1_000
-"""Words of a source or target."""
+"""Largest number of words of a source or target; longer sentences raise DataError."""
 
 LONGEST_PREDICTION = 4 * LONGEST_SENTENCE + 10
-"""Words of a predicted target."""
+"""Largest number of words of a predicted target."""
 
 LARGEST_VOCABULARY = 100_000
-"""Words of one side."""
+"""Largest number of source words, and of target words, of a model."""
 
 LARGEST_CLASS = 10_000
-"""Words of one class."""
+"""Largest number of words of one class."""
 
 MOST_CLASSES = 1_000
-"""Classes of one model."""
+"""Largest number of classes of a model."""
 
 LARGEST_GROUP = 1_000
-"""Elements of the group, for models that store one weight per element."""
+"""Largest number of group elements, for models that store one weight per element."""
 
 LARGEST_TABLE = 30_000_000
-"""Source words times target words, for a translator that is a table."""
+"""Largest product of source words and target words, for a translator that is a table."""
 
 LARGEST_SIZE = 1_000_000
-"""Any single size of a model."""
+"""Largest value of a size in the settings of a model, such as ``hidden``."""
 
 MOST_WEIGHTS = 250_000_000
-"""Weights of a model: 1 GB, and four times that in training."""
+"""Largest number of weights of a model: 1 GB in float32, and four times as much in training."""
 
 LARGEST_JSON = 64_000_000
-"""Bytes of a JSON file of a model; the largest vocabulary needs a fifth of it."""
+"""Largest size of a JSON file of a model, in bytes; the largest vocabulary needs a fifth."""
 
 
 def check_sentence(words: Sequence[str]) -> None:
-    """Raise DataError if a sentence is too long."""
+    """Raise DataError if a sentence has more than LONGEST_SENTENCE words."""
     if len(words) > LONGEST_SENTENCE:
         start = " ".join(words[:5])[:60]
         raise DataError(
@@ -66,8 +68,8 @@ def check_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
 
 
 def from_dict(cls: type[T], content: Any, *, section: str | None = None) -> T:
-    """A settings dataclass from a dictionary; an unknown name raises ConfigError with the nearest
-    known one.
+    """A settings dataclass from a dictionary. An unknown name or a value of the wrong type raises
+    ConfigError.
     """
     if not isinstance(content, dict):
         raise ConfigError(f"{shown(content)} is not a table of settings")
@@ -76,7 +78,7 @@ def from_dict(cls: type[T], content: Any, *, section: str | None = None) -> T:
     for name in content:
         if name not in names:
             raise ConfigError(f"{shown(name)} is not a setting{nearest(name, names)}")
-    # 1 and 1.0 are the same setting and get the same hash in records
+    # 1 and 1.0 are the same setting and must have the same hash in records
     values = {name: _as_real(value, names[name]) for name, value in content.items()}
     for name, value in values.items():
         if not _fits(value, names[name]):
@@ -126,6 +128,7 @@ def check_seed(seed: int) -> None:
 
 
 def _fits(value: object, hint: Any) -> bool:
+    """Whether a value has the type of a field."""
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     if get_args(hint):
@@ -138,6 +141,7 @@ def _fits(value: object, hint: Any) -> bool:
 
 
 def _expected(value: object, hint: Any) -> str:
+    """The end of a message about a value of the wrong type."""
     if get_origin(hint) is Literal:
         return nearest(value if isinstance(value, str) else shown(value), get_args(hint))
     kinds = [part for part in get_args(hint) or (hint,) if part is not NoneType]
