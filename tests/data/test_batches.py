@@ -6,8 +6,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from equitrans.data import representative
-from equitrans.data.batches import Rows, by_form, by_pair, in_order
+from equitrans.data.batches import Renaming, Rows, by_form, by_pair, in_order, representative
 from equitrans.data.pairs import Pair
 from equitrans.data.scan import CLASSES, load_split
 from equitrans.paper.symmetry import Symmetry
@@ -123,6 +122,42 @@ def test_in_order_yields_every_row_once():
     batches = list(in_order(rows, rows=7))
     assert sum(len(b.weight) for b in batches) == len(rows.weight)
     assert sum(float(b.weight.sum()) for b in batches) == 50
+
+
+@pytest.mark.parametrize("name", SYMMETRIES)
+@given(seed=st.integers(0, 10**6))
+def test_all_pairs_of_an_orbit_have_one_representative_in_it(name, seed):
+    world = SYMMETRIES[name]
+    (pair,) = random_pairs(seed, 1)
+
+    def encoded(p):
+        return world.source.encode(p[0]), world.target.encode(p[1])
+
+    orbit = {encoded(moved([pair], g, world)[0]) for g in elements(world)}
+    found = representative(world, *encoded(pair))
+    assert found in orbit
+    assert {representative(world, *member) for member in orbit} == {found}
+
+
+@pytest.mark.parametrize("name", SYMMETRIES)
+@given(seed=st.integers(0, 10**6))
+def test_a_renaming_can_be_undone_also_for_words_that_did_not_appear(name, seed):
+    world = SYMMETRIES[name]
+    ((source, _), (_, target)) = random_pairs(seed, 2)
+    renaming = Renaming(world)
+    renaming.source(world.source.encode(source))
+    # a group element takes the prediction for the representative to that for the original
+    said = world.target.encode(target)
+    undone = renaming.original_target(said)
+    orbit = {world.target_action(g, said) for g in elements(world)}
+    assert undone in orbit
+    again = Renaming(world)
+    again.source(world.source.encode(source))
+    moved_classes = [c for c in world.classes if set(c.source) & set(source)]
+    known = [w for c in moved_classes for w in c.target if c.source[c.target.index(w)] in source]
+    for word in known:
+        (number,) = world.target.encode((word,))
+        assert again.original_target(again.target((number,))) == (number,)
 
 
 def strip(rows):

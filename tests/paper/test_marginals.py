@@ -1,4 +1,4 @@
-"""Sum, max and annealed max of appendix A."""
+"""The marginals of appendix A: sum, max and annealed max."""
 
 import math
 from dataclasses import replace
@@ -44,7 +44,7 @@ def test_annealed_max_becomes_max_as_the_temperature_falls_and_is_max_after_trai
     cold = AnnealedMax(start=1e-7, floor=1e-7)
     assert_close(cold(joint, moment=at(0)), Max()(joint))
     assert_close(AnnealedMax()(joint), Max()(joint))
-    # and at the start it is neither
+    # at the start it is smaller
     assert (AnnealedMax()(joint, moment=at(0)) < Max()(joint) - 0.01).all()
 
 
@@ -56,7 +56,7 @@ def test_the_temperature_is_halved_every_2000_updates_down_to_its_floor():
 
 @pytest.mark.parametrize("marginal", [Sum(), Max(), AnnealedMax()], ids=str)
 @pytest.mark.parametrize("step", [0, None])
-def test_padding_gets_no_share(marginal, step):
+def test_padding_changes_no_marginal(marginal, step):
     joint = joints(1, 4)
     padded = torch.cat([joint, torch.full((4, 3), -math.inf)], dim=1)
     assert_close(marginal(padded, moment=at(step)), marginal(joint, moment=at(step)))
@@ -75,9 +75,9 @@ def test_gradients_stay_finite_beside_padding_and_impossible_words(marginal):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("updates", [0, 100_000])
-def test_probabilities_too_small_for_a_number_stay_apart_in_their_logarithms(dtype, updates):
-    """exp(−2000) is 0, whatever the precision: then all shares of annealed max are the same, and
-    its value is that of the mean, log Σ_n exp(joint[n]) − log n, found in exact arithmetic here.
+def test_marginals_are_exact_for_probabilities_that_underflow(dtype, updates):
+    """exp(−2000) is 0 in floating point. All shares of annealed max are then equal, and its value
+    is the mean, log Σ_n exp(joint[n]) − log n, which exact arithmetic gives here.
     """
     joint = torch.tensor([[-2000.0, -2001.0, -2003.5], [-900.0, -5000.0, -900.0]], dtype=dtype)
     with localcontext() as context:
@@ -93,11 +93,11 @@ def test_probabilities_too_small_for_a_number_stay_apart_in_their_logarithms(dty
 
 
 @pytest.mark.parametrize("marginal", ["sum", "max", "annealed"])
-def test_a_long_target_that_is_all_but_impossible_has_a_loss_and_a_gradient(marginal):
+def test_a_long_and_very_unlikely_target_has_a_finite_loss_and_gradient(marginal):
     model = small(SYMMETRIES["verbs"], marginal=marginal).float().train()
     with torch.no_grad():
         for parameter in model.translator.parameters():
-            parameter.mul_(30)  # sure of itself, and wrong
+            parameter.mul_(30)  # confident and wrong
     batch = shared([Pair(("walk",) * 50, ("LOOK", "go") * 100)], model.symmetry)
     loss = model.loss(replace(batch, weight=batch.weight.float()), moment=at(5, done=1.0)).sum()
     loss.backward()
@@ -108,8 +108,16 @@ def test_a_long_target_that_is_all_but_impossible_has_a_loss_and_a_gradient(marg
 
 
 @pytest.mark.parametrize(
-    "settings", [{"start": 0.0}, {"start": 1.5}, {"floor": 0.9}, {"every": 0}], ids=str
+    "settings",
+    [{"start": 0.0}, {"start": 1.5}, {"floor": 0.0}, {"floor": 0.9}, {"every": 0}],
+    ids=str,
 )
-def test_impossible_temperatures_are_refused(settings):
-    with pytest.raises(ConfigError):
+def test_invalid_temperatures_raise_an_error(settings):
+    with pytest.raises(ConfigError, match="expected 0 < floor ≤ start ≤ 1 and every ≥ 1"):
         AnnealedMax(**settings)
+
+
+def test_moments_of_one_temperature_have_one_phase():
+    marginal = AnnealedMax(every=10)
+    phases = [marginal.phase(at(updates)) for updates in (0, 9, 10, 19, 20)]
+    assert phases[0] == phases[1] != phases[2] == phases[3] != phases[4]

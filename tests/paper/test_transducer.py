@@ -1,29 +1,27 @@
-"""The model against brute force and against the plain implementation; theorems 2, 3 and 4."""
+"""The transducer against brute force and the plain implementation; theorems 2, 3 and 4."""
 
 import itertools
 import math
+from typing import NamedTuple
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch import Tensor
 
+from equitrans.analysis.decoding import beam_search
 from equitrans.analysis.evaluation import predict
+from equitrans.data.batches import pad_source
 from equitrans.data.pairs import Pair
-from equitrans.errors import SymmetryError
 from equitrans.models.baselines.common import Baseline
 from equitrans.paper.aligner import Aligner
-from equitrans.paper.groups import Group
-from equitrans.paper.layers import DIRECT, Stack, _differences
-from equitrans.paper.symmetry import LexicalClass, Symmetry
+from equitrans.paper.base import Hypothesis
 from equitrans.paper.transducer import Transducer
 from equitrans.paper.translator import Translator
-from equitrans.paper.vocabulary import BOS, EOS, PAD, Vocabulary
-from listed import GConv, GDecode, GEmbed, inverse
+from equitrans.paper.vocabulary import BOS, EOS, PAD
 from plain import PlainTransducer
 from worlds import (
     SOURCE,
     SYMMETRIES,
-    TARGET,
     VERBS,
     assert_close,
     at,
@@ -41,177 +39,9 @@ every_symmetry = pytest.mark.parametrize("name", SYMMETRIES)
 cyclic = pytest.mark.parametrize("name", [n for n, s in SYMMETRIES.items() if s.kind == "cyclic"])
 
 
-# --- the translator
-
-
-@every_symmetry
-def test_the_translator_is_a_distribution_that_never_emits_pad_or_bos(name):
-    world = SYMMETRIES[name]
-    table = small(world).translator(torch.arange(BOS, len(world.source))).exp()
-    assert_close(table.sum(1), torch.ones(len(table)))
-    assert (table[:, [PAD, BOS]] == 0).all()
-    assert (table[:, EOS:] > 0).all()
-
-
-@every_symmetry
-def test_the_translator_is_equivariant(name):
-    """p(g∘y | g∘x) = p(y | x) for single words and every g."""
-    world = SYMMETRIES[name]
-    table = small(world).translator(torch.arange(len(world.source)))
-    for g in elements(world):
-        x = list(world.source_action(g, range(len(world.source))))
-        y = list(world.target_action(g, range(len(world.target))))
-        assert_close(table[x][:, y], table)
-
-
-def test_a_translator_without_classes_is_not():
-    world = symmetry(VERBS)
-    table = small(symmetry()).translator(torch.arange(len(SOURCE)))
-    g = world.group.generators[0]
-    x, y = (
-        list(world.source_action(g, range(len(world.source)))),
-        list(world.target_action(g, range(len(world.target)))),
-    )
-    assert (table[x][:, y] - table)[BOS:, EOS:].abs().max() > 1e-2
-
-
-def test_with_one_class_it_is_the_paper_s_translator_parameter_for_parameter():
-    """Eqs. 1–3 with loops over the group and over all words, and no thought of classes."""
-    world = symmetry(VERBS)
-    translator = small(world).translator
-    (factor,) = translator.factors
-    group = world.group.elements
-    number = {g: i for i, g in enumerate(group)}
-    source_places, target_places = SOURCE.encode(VERBS.source), TARGET.encode(VERBS.target)
-
-    def filters(size, places, moved_weights, fixed_weights, first):
-        others = [w for w in range(first, size) if w not in places]
-        return dict(zip(places, moved_weights, strict=True)) | dict(
-            zip(others, fixed_weights, strict=True)
-        )
-
-    omega = filters(len(SOURCE), source_places, factor.omega, translator.omega, BOS)
-    rho = filters(len(TARGET), target_places, factor.rho, translator.rho, BOS)
-    psi = {g: factor.psi[number[g]] for g in group}
-    assert sum(p.numel() for p in translator.parameters()) == (
-        (len(SOURCE) - 1) * 5 + 4 * 5 * 4 + (len(TARGET) - 1) * 4
-    )
-    act, act_target = world.source_action, world.target_action
-    for x in range(BOS, len(SOURCE)):
-        e = {g: torch.tanh(omega[act(inverse(g), [x])[0]]) for g in group}
-        phi = {
-            g: torch.tanh(
-                sum(e[h] @ psi[tuple(inverse(g)[i] for i in h)] for h in group)  # type: ignore[arg-type]
-            )
-            for g in group
-        }
-        logits = torch.stack(
-            [
-                sum(phi[h] @ rho[act_target(inverse(h), [y])[0]] for h in group)  # type: ignore[arg-type]
-                for y in range(EOS, len(TARGET))
-            ]
-        )
-        (row,) = translator(torch.tensor([x]))
-        assert_close(row[EOS:], torch.log_softmax(logits, 0))
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, DIRECT, DIRECT + 1, 50])
-@pytest.mark.parametrize("kind", ["cyclic", "symmetric"])
-def test_a_factor_is_the_three_layers_on_its_class(n, kind):
-    """Eqs. 1–3 as they stand in glayers, with every element or point listed."""
-    group = Group.cyclic(n) if kind == "cyclic" else Group.symmetric(n)
-    moves = group.generators
-    factor = Stack(n, kind=kind, k=5, d=3)
-    embed = GEmbed(moves, moves, k=5)
-    conv, decode = GConv(moves, k=5, d=3), GDecode(moves, moves, d=3)
-    embed.omega, conv.psi, decode.rho = factor.omega, factor.psi, factor.rho
-    phi = torch.tanh(conv(torch.tanh(embed(torch.arange(n)))))
-    pooled, own = factor()
-    assert_close(pooled, phi[0].sum(0))
-    assert_close(own, decode(phi)[0])
-    # a word that nothing moves has the same features everywhere
-    features = torch.randn(2, 5)
-    everywhere = torch.tanh(conv(features[:, None].expand(-1, n, -1)))
-    assert_close(factor.fixed(features), everywhere.sum(1))
-    assert_close(factor.mean_rho(), decode.rho[decode.shared[:, 0]].mean(0))
-    # and the gradient is the same too
-    weight = torch.randn(n)
-    parameters = (factor.omega, factor.psi, factor.rho)
-    mine = torch.autograd.grad(own @ weight, parameters)
-    theirs = torch.autograd.grad(decode(phi)[0] @ weight, parameters)
-    for one, other in zip(mine, theirs, strict=True):
-        assert_close(one, other, 1e-10)
-
-
-def scattered(words: int, classes: int = 0, size: int = 0, kind: str = "cyclic") -> Symmetry:
-    """Some words of no class, and classes of one size."""
-    names = [[f"{c}.{i}" for i in range(size)] for c in range(classes)]
-    sides = tuple(f"w{i}" for i in range(words)) + tuple(itertools.chain(*names))
-    made = [LexicalClass(f"c{c}", tuple(own), tuple(own)) for c, own in enumerate(names)]
-    return Symmetry(Vocabulary(sides), Vocabulary(sides[::-1]), tuple(made), kind)
-
-
-@pytest.mark.parametrize("kind", ["cyclic", "symmetric"])
-@pytest.mark.parametrize("words", [8, 300])
-@pytest.mark.parametrize("translator", ["stack", "table"])
-def test_one_entry_of_the_table_is_that_of_its_word_s_row(words, kind, translator):
-    world = scattered(words, classes=2, size=3, kind=kind)
-    model = small(world, translator=translator).translator
-    if translator == "table":
-        torch.nn.init.normal_(model.logits)
-    source = torch.randint(PAD, len(world.source), (4, 5))
-    target = torch.randint(EOS, len(world.target), (4, 6))
-    rows = model(torch.arange(len(world.source)))
-    expected = rows[source[:, None, :], target[:, :, None]]
-    assert_close(model.pairs(source, target), expected)
-    assert_close(model(source), rows[source])
-
-
-class Largest(TorchDispatchMode):
-    """Remembers the size of the largest tensor that anything gives."""
-
-    entries = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        given = function(*args, **(kwargs or {}))
-        for tensor in torch.utils._pytree.tree_leaves(given):
-            if isinstance(tensor, torch.Tensor):
-                self.entries = max(self.entries, tensor.numel())
-        return given
-
-
-@pytest.mark.parametrize("kind", ["cyclic", "symmetric"])
-def test_no_tensor_is_as_large_as_a_class_squared(kind):
-    n = 700
-    world = scattered(5, classes=1, size=n, kind=kind)
-    pairs = [Pair((f"0.{i}", "w1", "0.3"), ("0.3", f"0.{i}")) for i in range(20)]
-    model = small(world, k=5, d=4)
-    batch = unshared(pairs, world)
-    with Largest() as seen:
-        model.loss(batch).sum().backward()
-    assert seen.entries <= 2 * n * 5 * 4  # ψ and its gradient side by side
-    assert seen.entries < n * n
-    moves = Group.cyclic(n).generators
-    with Largest() as seen, torch.no_grad():
-        GConv(moves, k=1, d=1)(torch.ones(n, 1))  # what is to be avoided
-    assert seen.entries >= n * n
-
-
-def test_the_product_of_the_groups_is_never_listed():
-    """Ten classes of ten words: ten thousand million elements."""
-    world = scattered(5, classes=10, size=10)
-    assert world.group.order == 10**10
-    model = small(world)
-    pairs = [Pair(("1.2", "w1", "7.3"), ("7.3", "1.2")), Pair(("1.5", "w1", "7.6"), ("7.6", "1.5"))]
-    one, other = model.loss(unshared(pairs, world))
-    assert_close(one, other)
-    with pytest.raises(SymmetryError, match="use its generators"):
-        len(world.group.elements)
-
-
 @every_symmetry
 @pytest.mark.parametrize("marginal", MARGINALS)
-def test_all_words_at_once_are_judged_as_they_are_one_by_one(name, marginal):
+def test_judging_all_words_at_once_equals_greedy_decoding(name, marginal):
     sources = [p.source for p in random_pairs(7, 20)]
     judged = []
     for seed in range(6):
@@ -223,25 +53,6 @@ def test_all_words_at_once_are_judged_as_they_are_one_by_one(name, marginal):
         assert torch.equal(judged[-1], Baseline.judge(model, batch)[1])
     right = torch.cat(judged)
     assert 0 < right.sum() < len(right)
-
-
-@every_symmetry
-def test_rows_do_not_depend_on_which_others_are_asked_for(name):
-    translator = small(SYMMETRIES[name]).translator
-    whole = translator(torch.arange(len(SOURCE)))
-    some = torch.tensor([9, 4, 4, 14, BOS])
-    assert_close(translator(some), whole[some])
-
-
-def test_the_symmetric_group_s_table_has_a_diagonal_and_an_off_diagonal_value():
-    table = small(symmetry(VERBS, kind="symmetric")).translator(
-        torch.tensor(SOURCE.encode(VERBS.source))
-    )
-    block = table[:, list(TARGET.encode(VERBS.target))]
-    off = block[~torch.eye(4, dtype=torch.bool)]
-    assert_close(block.diag(), block[0, 0].expand(4))
-    assert_close(off, off[0].expand(12))
-    assert abs(float((block[0, 0] - off[0]).detach())) > 1e-3
 
 
 # --- eqs. 4 to 7
@@ -263,9 +74,8 @@ def test_eq_5_is_eq_4_summed_over_all_alignments(name):
 
 @cyclic
 @pytest.mark.parametrize("encoder", ["tied", "separate"])
-def test_loss_and_gradient_of_shared_forms_are_the_plain_ones_pair_by_pair(name, encoder):
-    """The fast path against the oracle: one alignment per form and one row per orbit change
-    nothing."""
+def test_loss_and_gradient_with_sharing_equal_the_plain_ones_pair_by_pair(name, encoder):
+    """Sharing alignments between forms and rows between orbits changes no value."""
     model = small(SYMMETRIES[name], encoder=encoder)
     plain = PlainTransducer(model)
     pairs = random_pairs(1, 12)
@@ -303,8 +113,8 @@ def test_sharing_changes_no_loss(name, marginal):
 
 @every_symmetry
 @pytest.mark.parametrize("marginal", MARGINALS)
-def test_a_pair_does_not_feel_its_neighbours(name, marginal):
-    """Neither padding nor the rest of the batch changes a pair's loss."""
+def test_the_loss_of_a_pair_does_not_depend_on_its_batch(name, marginal):
+    """Padding and other pairs change nothing."""
     model = small(SYMMETRIES[name], marginal=marginal)
     pairs = random_pairs(3, 10)
     together = model.loss(unshared(pairs, model.symmetry), moment=at(3))
@@ -451,7 +261,7 @@ def test_the_posterior_is_bayes_rule():
     assert_close(model.alignments(batch), joint / joint.sum(2, keepdim=True))
 
 
-def test_while_the_start_is_warm_alignments_are_uniform_and_only_words_are_learned():
+def test_during_the_warm_start_alignments_are_uniform_and_only_the_translator_learns():
     model = small(SYMMETRIES["verbs"], warm_start=0.1)
     batch = unshared(random_pairs(8, 5), model.symmetry)
     model.loss(batch, moment=at(9, 0.09)).sum().backward()
@@ -476,12 +286,40 @@ def test_dropout_acts_in_training_only():
     assert not torch.equal(model.loss(batch, moment=at(1)), model.loss(batch, moment=at(1)))
 
 
-def test_a_table_first_made_for_asking_only_serves_for_training_too():
-    world = symmetry(VERBS)
-    model = small(world)
-    batch = unshared(random_pairs(9, 3), world)
-    _differences.cache_clear()
-    with torch.inference_mode():
-        model.loss(batch)
-    model.loss(batch).sum().backward()
-    assert model.translator.factors[0].omega.grad is not None
+# --- beam search
+
+
+class First(NamedTuple):
+    word: Tensor
+
+
+class Endings:
+    """A scorer: a source with word 7 has only the empty target; others have many."""
+
+    def start(self, source: Tensor) -> First:
+        return First(source[:, 1])
+
+    def step(self, state: First, previous: Tensor) -> tuple[Tensor, First]:
+        scores = previous.new_full((len(previous), 5), -math.inf, dtype=torch.float64)
+        scores[:, EOS] = torch.where(state.word == 7, 0.0, math.log(0.5))
+        scores[:, EOS + 1 :] = torch.where(state.word == 7, -math.inf, math.log(0.25))[:, None]
+        return scores, state
+
+
+def test_a_source_with_one_target_has_one_hypothesis_in_a_wide_beam():
+    source = torch.tensor([[BOS, 7, EOS], [BOS, 3, EOS]])
+    short, long = beam_search(Endings(), source, width=12, max_length=3, n_best=12)
+    assert short == [Hypothesis((), 0.0)]
+    assert len(long) == 12
+    assert long[0] == Hypothesis((), math.log(0.5))
+    assert len({h.words + (EOS,) * h.finished for h in long}) == 12
+    assert all(PAD not in h.words for h in long)
+
+
+def test_beam_search_uses_the_device_of_the_source():
+    model = small(SYMMETRIES["verbs × turns"], seed=1)
+    source = pad_source([model.symmetry.source.encode(x) for x, _ in random_pairs(12, 5)])
+    settings = {"width": 3, "max_length": 6, "n_best": 2}
+    expected = beam_search(model, source, **settings)
+    with torch.device("meta"):
+        assert beam_search(model, source, **settings) == expected
