@@ -1,6 +1,4 @@
-"""Derivations one by one: every derivation of a form is listed, so that what charts and forests sum
-up can be summed up over the list.
-"""
+"""A list of all derivations of a form: the brute-force reference for charts and forests."""
 
 import math
 from itertools import combinations, product
@@ -8,7 +6,7 @@ from itertools import combinations, product
 import torch
 
 from equitrans.models.recursive.aligner import RecursiveAligner
-from equitrans.models.recursive.derivations import Tree
+from equitrans.models.recursive.chart import Tree
 from equitrans.models.recursive.rules import HOLE, Grammar, Rule
 
 A, B, OP, TWICE, NOT = range(5)
@@ -21,7 +19,7 @@ RULES = (
     Rule((HOLE, TWICE), (0, 0)),
     Rule((NOT, HOLE), (~7, 1)),
     Rule((HOLE, HOLE), (0, 1)),
-    Rule((HOLE, OP, HOLE), (0,)),  # what stands in its second hole is dropped
+    Rule((HOLE, OP, HOLE), (0,)),  # drops its second hole
     Rule((HOLE, OP, B), (0,)),
 )
 RICH = Grammar(RULES)
@@ -48,17 +46,18 @@ def derivations(grammar, form, i=0, j=None):
             if all(
                 s == HOLE or form[p:q] == (s,) for s, (p, q) in zip(rule.left, spans, strict=True)
             ):
-                below = [derivations(grammar, form, *spans[hole]) for hole in rule.holes]
-                found += [Tree(r, spans, kids) for kids in product(*below)]
+                below = [
+                    [(hole, tree) for tree in derivations(grammar, form, *spans[hole])]
+                    for hole in rule.holes
+                ]
+                found += [Tree(r, spans, children) for children in product(*below)]
     return found
 
 
 def score(grammar, weights, form, tree):
-    """The sum of the weights of a derivation's rules, of who is in whose hole, and of classes."""
+    """The sum of the weights of a derivation: rules, (rule, hole, child), (rule, hole, class)."""
     total = weights.rule[tree.rule]
-    for k, (hole, child) in enumerate(
-        zip(grammar.rules[tree.rule].holes, tree.children, strict=True)
-    ):
+    for k, (hole, child) in enumerate(tree.children):
         total += weights.child[tree.rule][k][child.rule] + score(grammar, weights, form, child)
         start, stop = tree.spans[hole]
         for c, symbol in enumerate(weights.classes):

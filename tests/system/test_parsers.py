@@ -237,15 +237,15 @@ def test_a_vocabulary_that_is_none_is_refused(change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"left": []}, "rule 1: its left side is empty"),
-        ({"left": [3]}, "rule 1: 3 is no word, no class and no hole"),
-        ({"left": [{"class": "nouns"}]}, "rule 1: .* is no word, no class and no hole"),
+        ({"left": []}, "rule 1: the left side is empty"),
+        ({"left": [3]}, "rule 1: invalid symbol 3"),
+        ({"left": [{"class": "nouns"}]}, "rule 1: invalid symbol .*class"),
         ({"left": ["wlak"]}, "rule 1: unknown word 'wlak'; did you mean 'walk'?"),
-        ({"right": [1]}, "rule 1: 1 is no place on its left side"),
-        ({"right": [True]}, "rule 1: True is no place"),
-        ({"right": "WALK"}, "rule 1: not a grammar: right is 'WALK'"),
-        ({"left": [None, "twice"], "right": [0, 0]}, "rule 2: it stands twice"),
-        ({"support": -1}, "rule 1: not a grammar: support is -1"),
+        ({"right": [1]}, "rule 1: invalid place 1"),
+        ({"right": [True]}, "rule 1: invalid place True"),
+        ({"right": "WALK"}, "rule 1: right is 'WALK'"),
+        ({"left": [None, "twice"], "right": [0, 0]}, "rule 2: duplicate of an earlier rule"),
+        ({"support": -1}, "rule 1: support is -1"),
         ({"support": "many"}, "support is 'many'; it must be a number"),
     ],
 )

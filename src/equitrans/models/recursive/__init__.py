@@ -1,4 +1,4 @@
-"""The recursive aligner: rules that compose, learned from pairs."""
+"""The recursive aligner: a grammar of composing rules, learned from pairs."""
 
 from typing import TYPE_CHECKING
 

@@ -1,21 +1,171 @@
-"""The recursive aligner: p(a | ℓ(x)) as a log-linear distribution over a grammar's derivations."""
+"""The recursive aligner: p(a | ℓ(x)) as a log-linear distribution over a grammar's derivations.
+
+A derivation's score is the sum of the weights of its rules, of each (rule, hole, rule in the hole),
+and of each (rule, hole, class inside the hole). p(derivation | ℓ(x)) ∝ exp(score), and p(a | ℓ(x))
+is the sum over the derivations with the yield a. Charts keep a limited number of yields for each
+span, so a form with very many alignments gets its likeliest ones, renormalised to sum to one.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from equitrans.models.recursive.derivations import (
-    Alignment,
-    Tree,
-    Weights,
-    alignments,
-    best_tree,
-    most_holes,
-)
-from equitrans.models.recursive.rules import Form, Grammar
+from equitrans.models.recursive.chart import Semiring, Tree, inside
+from equitrans.models.recursive.rules import Form, Grammar, Span
+
+KEPT = 16
+"""Largest number of yields for each span and rule at its root, and of alignments of a form."""
+
+FAINT = 14.0
+"""A chart drops a yield whose log score is this far or further below the best of its span."""
 
 REMEMBERED = 50_000
-"""So many forms are remembered with their alignments, and then forgotten together."""
+"""Largest number of forms whose alignments are cached; the cache is cleared beyond it."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights by rule, by (rule, hole, child), and by (rule, hole, class)."""
+
+    rule: list[float]
+    child: list[list[list[float]]]
+    holds: list[list[list[float]]]
+    classes: tuple[int, ...]
+    """The symbols that are classes, in the order of the last axis of ``holds``."""
+
+    @classmethod
+    def zero(cls, grammar: Grammar, classes: Sequence[int]) -> "Weights":
+        """Weights under which all derivations are equally likely."""
+        n, k = len(grammar), grammar.most_holes
+        return cls(
+            [0.0] * n,
+            [[[0.0] * n for _ in range(k)] for _ in range(n)],
+            [[[0.0] * len(classes) for _ in range(k)] for _ in range(n)],
+            tuple(classes),
+        )
+
+    def held(self, r: int, k: int, part: Form) -> float:
+        """The weight of the classes in the part in a hole; a class counts once."""
+        weights = zip(self.classes, self.holds[r][k], strict=True)
+        return math.fsum(w for c, w in weights if c in part)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A yield of a form and its log p(a | ℓ(x))."""
+
+    text: str
+    log_prob: float
+
+
+Scores = dict[str, float]
+"""Log scores by yield."""
+
+
+@dataclass(frozen=True)
+class _Sum(Semiring[Scores]):
+    """The semiring of yields: the log of the summed scores of the derivations of each yield."""
+
+    grammar: Grammar
+    weights: Weights
+
+    def hole(self, r: int, k: int, part: Form, below: dict[int, Scores]) -> Scores:
+        held, child_weights = self.weights.held(r, k, part), self.weights.child[r][k]
+        merged: Scores = {}
+        for child, scores in below.items():
+            more = held + child_weights[child]
+            for text, score in scores.items():
+                _add(merged, text, score + more)
+        return self.prune(merged)
+
+    def rule(
+        self, r: int, spans: tuple[Span, ...], holes: list[Scores], total: Scores | None
+    ) -> Scores:
+        rule, weight = self.grammar.rules[r], self.weights.rule[r]
+        total = {} if total is None else total
+        for yields in product(*(scores.items() for scores in holes)):
+            below = dict(zip(rule.holes, (text for text, _ in yields), strict=True))
+            _add(total, rule.join(spans, below), weight + sum(score for _, score in yields))
+        return total
+
+    def prune(self, total: Scores) -> Scores:
+        if len(total) == 1:
+            return total
+        best = max(total.values())
+        kept = {text: s for text, s in total.items() if s > best - FAINT}
+        return dict(_ranked(kept)) if len(kept) > KEPT else kept
+
+
+def _add(scores: Scores, text: str, score: float) -> None:
+    """Add exp(score) to the score of a yield, in logs."""
+    known = scores.get(text)
+    scores[text] = (
+        score if known is None else max(known, score) + math.log1p(math.exp(-abs(known - score)))
+    )
+
+
+def _ranked(scores: Scores) -> list[tuple[str, float]]:
+    """The best yields, best first; equal scores in the order of the yields."""
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:KEPT]
+
+
+@dataclass(frozen=True)
+class _Max(Semiring[tuple[float, Tree]]):
+    """The semiring of the best derivation and its score; the first rule wins a tie."""
+
+    grammar: Grammar
+    weights: Weights
+
+    def hole(
+        self, r: int, k: int, part: Form, below: dict[int, tuple[float, Tree]]
+    ) -> tuple[float, Tree]:
+        child_weights = self.weights.child[r][k]
+        score, tree = _best((s + child_weights[c], tree) for c, (s, tree) in below.items())
+        return score + self.weights.held(r, k, part), tree
+
+    def rule(
+        self,
+        r: int,
+        spans: tuple[Span, ...],
+        holes: list[tuple[float, Tree]],
+        total: tuple[float, Tree] | None,
+    ) -> tuple[float, Tree]:
+        score = self.weights.rule[r]
+        for more, _ in holes:
+            score += more
+        if total is not None and score <= total[0]:
+            return total
+        trees = (tree for _, tree in holes)
+        return score, Tree(r, spans, tuple(zip(self.grammar.rules[r].holes, trees, strict=True)))
+
+
+def _best(trees: Iterable[tuple[float, Tree]]) -> tuple[float, Tree]:
+    return max(trees, key=lambda pair: (pair[0], -pair[1].rule))
+
+
+def alignments(grammar: Grammar, weights: Weights, form: Form) -> list[Alignment]:
+    """The alignments of a form, likeliest first; empty if the form has no derivation."""
+    whole: Scores = {}
+    for scores in inside(grammar, form, _Sum(grammar, weights)).values():
+        for text, score in scores.items():
+            _add(whole, text, score)
+    if not whole:
+        return []
+    ranked = _ranked(whole)
+    best = ranked[0][1]
+    total = best + math.log(math.fsum(math.exp(score - best) for _, score in ranked))
+    return [Alignment(text, score - total) for text, score in ranked]
+
+
+def best_tree(grammar: Grammar, weights: Weights, form: Form) -> Tree | None:
+    """The likeliest derivation of a form; None if there is none."""
+    roots = inside(grammar, form, _Max(grammar, weights))
+    return _best(roots.values())[1] if roots else None
 
 
 class RecursiveAligner(nn.Module):
@@ -24,7 +174,7 @@ class RecursiveAligner(nn.Module):
     def __init__(self, grammar: Grammar, classes: tuple[int, ...]) -> None:
         super().__init__()
         self.grammar, self.classes = grammar, classes
-        n, k = len(grammar), most_holes(grammar)
+        n, k = len(grammar), grammar.most_holes
         self.rule = nn.Parameter(torch.zeros(n))
         self.child = nn.Parameter(torch.zeros(n, k, n))
         self.holds = nn.Parameter(torch.zeros(n, k, len(classes)))
@@ -32,11 +182,11 @@ class RecursiveAligner(nn.Module):
         self._weights: Weights | None = None
 
     def flat(self) -> Float[Tensor, " f"]:
-        """All weights, in the order in which a forest numbers its features."""
+        """All weights in one vector, in the order of the features of a forest."""
         return torch.cat([self.rule, self.child.flatten(), self.holds.flatten()])
 
     def weights(self) -> Weights:
-        """The weights as plain numbers."""
+        """The weights as Python numbers, cached."""
         if self._weights is None:
             self._weights = Weights(
                 self.rule.tolist(), self.child.tolist(), self.holds.tolist(), self.classes
@@ -44,11 +194,11 @@ class RecursiveAligner(nn.Module):
         return self._weights
 
     def forget(self) -> None:
-        """Weights have changed: what was worked out with the old ones no longer holds."""
+        """Clear all caches; required after every change of the weights."""
         self._memory, self._weights = {}, None
 
     def alignments(self, form: Form) -> list[Alignment]:
-        """The alignments of a form, likeliest first; none if it has no derivation."""
+        """The alignments of a form, likeliest first, cached; empty if it has no derivation."""
         found = self._memory.get(form)
         if found is None:
             if len(self._memory) >= REMEMBERED:
@@ -57,7 +207,7 @@ class RecursiveAligner(nn.Module):
         return found
 
     def tree(self, form: Form) -> Tree | None:
-        """The likeliest derivation of a form."""
+        """The likeliest derivation of a form; None if there is none."""
         return best_tree(self.grammar, self.weights(), form)
 
     def _load_from_state_dict(self, *arguments: object) -> None:

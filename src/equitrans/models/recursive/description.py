@@ -1,4 +1,4 @@
-"""Description lengths in bits: what a rule costs, and what a pair costs that no rule explains."""
+"""Description lengths in bits: of rules, and of pairs that the rules do not explain."""
 
 import math
 from collections.abc import Iterable
@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from equitrans.models.recursive.rules import HOLE, Rule
 
 KIND = math.log2(3)
-"""A sign of a left side is a hole, a word or the end; one of a right side a place, a constant or
-the end."""
+"""Bits of the kind of a sign: a hole, a word or the end on a left side; a place, a constant or the
+end on a right side."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """How many bits things take where there are so many source symbols and target words, and a
-    share ``noise`` of the pairs is wrong.
-    """
+    """A code for rules and exceptions."""
 
     symbols: int
+    """Number of distinct source symbols."""
     targets: int
+    """Number of distinct target words."""
     noise: float
+    """Share of pairs that are wrong."""
 
     def left(self, rule: Rule) -> float:
         """Bits of a left side."""
@@ -33,15 +34,15 @@ class Code:
         return self.left(rule) + KIND * (len(rule.right) + 1) + right
 
     def least(self, symbols: int) -> float:
-        """No rule with so many symbols on its left takes fewer bits."""
+        """The fewest bits of a rule with ``symbols`` symbols and holes on its left side."""
         return KIND * (symbols + 2) + math.log2(self.symbols)
 
     def least_place(self, symbols: int) -> float:
-        """Bits of a place on the right of a rule with so many symbols on its left."""
+        """Bits of a place on the right side of a rule with ``symbols`` symbols on its left side."""
         return KIND + math.log2(symbols)
 
     def rules(self, rules: Iterable[Rule]) -> float:
-        """Bits of a set of rules; the first mention of a word is free, since both vocabularies
+        """Bits of a set of rules. The first mention of a word is free, because both vocabularies
         are known.
         """
         rules = list(rules)
@@ -51,23 +52,21 @@ class Code:
         return sum(map(self.rule, rules)) - known
 
     def novelty(self, words: int) -> float:
-        """Bits of a wrong pair of which the grammar says nothing: its target as it stands."""
+        """Bits of a wrong pair whose form has no derivation: its whole target."""
         return self.wrong + KIND + words * (1 + math.log2(self.targets))
 
     def contradiction(self, words: int) -> float:
-        """Bits of a wrong pair of which the grammar says something else: at least one word is to
-        be changed.
-        """
+        """Bits of a wrong pair whose form derives another target: a change of one word."""
         return self.wrong + KIND + math.log2(self.targets) + math.log2(words + 1)
 
     @property
     def wrong(self) -> float:
-        """Bits that say of a pair that it is wrong."""
+        """Bits that mark a pair as wrong."""
         return -math.log2(self.noise)
 
 
 def choice(some: int, all_: int) -> float:
-    """Bits that say which ``some`` of ``all_`` uses are of one kind: n·H(k/n).
+    """Bits that tell which ``some`` of ``all_`` uses are of one kind: n·H(k/n).
 
     >>> choice(1, 2), choice(0, 5)
     (2.0, 0.0)

@@ -1,10 +1,10 @@
-"""From observations to a grammar, by description length: the fewest bits of rules and exceptions.
+"""Induction of a grammar from observations, by minimal description length in bits.
 
-Shortest first, a pair that the grammar does not derive is explained by the new rules that save the
-most over all pairs. If the grammar has nothing to say of a pair, one pair may pay for a rule
-(novelty); if it says something else, only as many pairs can pay for one as wrong pairs would not
-make up (contradiction). Then everything is learned again from the rules that proved useful, until
-the bits stop falling, and rules that do not pay for themselves are dropped.
+Shortest first, each pair that the grammar does not derive is explained by the new rules that save
+the most bits over all pairs. If the grammar does not derive the form, a single pair may pay for a
+rule (novelty). If it derives another target, a rule needs more pairs than noise would produce
+(contradiction). Learning then restarts from the useful rules until the bits stop falling, and rules
+that cost more than they save are dropped.
 """
 
 import math
@@ -17,75 +17,75 @@ from equitrans.models.recursive.passes import Learner
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
 
 SHORT = 100
-"""So many of the shortest observations decide where learning begins."""
+"""Number of the shortest observations that choose among the starting grammars."""
 
-HOPELESS = 2.0
-"""A beginning is given up once the rules it adds and the pairs it cannot explain take so many times
-the bits of the best grammar so far."""
+GIVE_UP = 2.0
+"""A start is given up when its rules and exceptions take this multiple of the best bits so far."""
 
-NEAR = 10.0
-"""A grammar that takes up to so many bits more is a near-tie."""
+NEAR_TIE = 10.0
+"""A grammar that takes fewer than this many bits more than the best is reported as a rival."""
 
-TURNS = 6
-"""The most often that everything is learned again; it usually ends by itself after two or three."""
+MAX_PASSES = 6
+"""Largest number of passes from one start; learning usually ends after two or three."""
 
 
 @dataclass(frozen=True)
-class Induced:
-    """A grammar, the code it was chosen by, and the observations it does not derive."""
+class Induction:
+    """The result: a grammar, its code, the observations it does not derive, and its bits."""
 
     grammar: Grammar
     code: Code
     lost: tuple[Observation, ...]
     bits: float
     rivals: tuple[tuple[float, Grammar], ...] = ()
-    """Other grammars of nearly as few bits, with their bits."""
+    """Other grammars of nearly as few bits, each with the bits it takes more."""
 
 
-def induce(seen: Observations) -> Induced:
+def induce(seen: Observations) -> Induction:
     """The grammar of fewest bits that was found.
 
-    Where learning ends depends on where it begins, so several beginnings are tried on the shortest
-    observations: nothing, the words of some class being constituents by themselves, and drafts from
-    there; and constituents may stand side by side if the rules suggest it. A beginning that leads
-    nowhere is given up once it has cost several times what another took.
+    The result depends on the start, so several starts are tried on the shortest observations: the
+    empty grammar, drafts in which the words of one class are constituents, and juxtaposition of
+    constituents if the rules suggest it. A start that costs several times the bits of another is
+    given up.
     """
     short = seen.all[:SHORT]
-    code = Code(seen.symbols, seen.targets, _noise(seen.strays, seen.count))
-    found: list[Induced] = []
+    code = Code(seen.symbols, seen.targets, _noise(seen.wrong, seen.count))
+    found: list[Induction] = []
 
-    def begin(start: Grammar, *, juxtapose: bool = False) -> None:
-        limit = HOPELESS * min((induced.bits for induced in found), default=math.inf)
+    def try_start(start: Grammar, *, juxtapose: bool = False) -> None:
+        limit = GIVE_UP * min((induced.bits for induced in found), default=math.inf)
         found.append(_induce(short, code, start, juxtapose=juxtapose, limit=limit))
 
-    drafts = [_draft(short, code, Grammar([rule])) for rule in _alone(short)]
+    drafts = [_draft(short, code, Grammar([rule])) for rule in _class_words(short)]
     least = min((bits for bits, _ in drafts), default=0.0)
     for bits, start in sorted(drafts, key=lambda draft: draft[0]):
-        if bits <= HOPELESS * least:
-            begin(start)
-    begin(Grammar())
+        if bits <= GIVE_UP * least:
+            try_start(start)
+    try_start(Grammar())
     best = min(found, key=lambda induced: induced.bits)
     wrong = sum(o.count for o in best.lost) / max(1, sum(o.count for o in short))
     if wrong > 0:
-        # what no rule explains is counted among the wrong pairs, and they become cheaper
+        # unexplained pairs count as wrong, so wrong pairs become cheaper
         code = replace(code, noise=min(0.5, code.noise + wrong))
         found = []
-        begin(best.grammar)
+        try_start(best.grammar)
     tried: set[Rule] = set()
     while True:
         best = min(found, key=lambda induced: induced.bits)
-        alone = [rule for rule in _alone(short) if rule not in best.grammar and rule not in tried]
-        if not alone:
+        known = {*best.grammar.rules, *tried}
+        rule = next((rule for rule in _class_words(short) if rule not in known), None)
+        if rule is None:
             break
-        tried.add(alone[0])
-        begin(Grammar([alone[0], *_bases(best.grammar)]))
+        tried.add(rule)
+        try_start(Grammar([rule, *_single_word_rules(best.grammar)]))
     if _suggests_juxtaposition(best.grammar):
-        begin(Grammar(_bases(best.grammar)), juxtapose=True)
+        try_start(Grammar(_single_word_rules(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
     rivals = {
         induced.grammar.rules: (induced.bits - best.bits, induced.grammar)
         for induced in found
-        if 0 <= induced.bits - best.bits < NEAR
+        if 0 <= induced.bits - best.bits < NEAR_TIE
         and set(induced.grammar.rules) != set(best.grammar.rules)
     }
     if len(short) < len(seen.all):
@@ -93,8 +93,8 @@ def induce(seen: Observations) -> Induced:
     return replace(best, rivals=tuple(rivals.values()))
 
 
-def _alone(observations: Iterable[Observation]) -> list[Rule]:
-    """For every class whose words are translated: the rule that makes it a constituent."""
+def _class_words(observations: Iterable[Observation]) -> list[Rule]:
+    """For every translated class, the rule that makes its words constituents."""
     places = {
         o.form[ord(atom)]
         for o in observations
@@ -105,18 +105,18 @@ def _alone(observations: Iterable[Observation]) -> list[Rule]:
     return [Rule((symbol,), (0,)) for symbol in sorted(places)]
 
 
-def _bases(grammar: Grammar) -> list[Rule]:
-    """The rules of a grammar that make single words constituents."""
+def _single_word_rules(grammar: Grammar) -> list[Rule]:
+    """The rules whose left side is a single word."""
     return [rule for rule in grammar.rules if len(rule.left) == 1]
 
 
 def _noise(wrong: int, pairs: int) -> float:
-    """An estimate of the share of wrong pairs that is never 0 and never above a half."""
+    """The estimated share of wrong pairs, above 0 and at most a half."""
     return min((wrong + 0.1) / (pairs + 1), 0.5)
 
 
 def _suggests_juxtaposition(grammar: Grammar) -> bool:
-    """Whether two left sides differ by a hole at one end: constituents that stand side by side."""
+    """Whether two left sides differ by a hole at one end, as in ``a □`` and ``a``."""
     lefts = {rule.left for rule in grammar.rules}
     return any(
         (left[0] == HOLE and left[1:] in lefts) or (left[-1] == HOLE and left[:-1] in lefts)
@@ -125,14 +125,14 @@ def _suggests_juxtaposition(grammar: Grammar) -> bool:
     )
 
 
-def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> Induced:
-    """Go over all observations once with a grammar that most of them fit."""
+def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> Induction:
+    """Extend a grammar of the shortest observations to all observations in one pass."""
     learner = Learner(observations, code, start)
     lost = learner.learn()
     if learner.grammar is not start:
         lost = learner.prune()
     bits = code.rules(learner.grammar.rules) + learner.loss(lost, learner.grammar, ())
-    return Induced(learner.grammar, code, tuple(lost), bits)
+    return Induction(learner.grammar, code, tuple(lost), bits)
 
 
 def _induce(
@@ -142,35 +142,33 @@ def _induce(
     *,
     juxtapose: bool,
     limit: float,
-) -> Induced:
-    """Learn over and over, from where ``start`` stands, while the bits fall; then prune."""
+) -> Induction:
+    """Learn from ``start`` and again from the useful rules while the bits fall; then prune."""
     learner = Learner(observations, code, start, juxtapose=juxtapose, limit=limit)
     best: tuple[float, Grammar] | None = None
-    for _ in range(TURNS):
+    for _ in range(MAX_PASSES):
         learner.learn()
         bits, useful = learner.review()
         if best is not None and bits >= best[0] - 1e-9:
             break
         best = bits, learner.grammar
-        if learner.hopeless or useful == sorted(learner.grammar.rules, key=code.rule):
+        if learner.over_limit or useful == sorted(learner.grammar.rules, key=code.rule):
             break
         learner.grammar = Grammar(useful)
     assert best is not None
     learner.grammar = best[1]
     lost = learner.prune()
     lost = learner.reconsider(lost)
-    return Induced(learner.grammar, code, tuple(lost), learner.bits(lost))
+    return Induction(learner.grammar, code, tuple(lost), learner.bits(lost))
 
 
 def _draft(
     observations: Sequence[Observation], code: Code, start: Grammar
 ) -> tuple[float, Grammar]:
-    """A beginning: the rules that prove useful when each pair gets the cheapest single rule, and
-    the bits that they take.
-    """
+    """The bits and the useful rules of a draft: each pair gets its cheapest single rule."""
     learner = Learner(observations, code, start)
     best: tuple[float, Grammar] | None = None
-    for _ in range(TURNS):
+    for _ in range(MAX_PASSES):
         learner.draft()
         bits, useful = learner.review()
         if best is not None and bits >= best[0] - 1e-9:

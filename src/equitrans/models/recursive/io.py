@@ -1,4 +1,4 @@
-"""What was learned, as it is kept and shown: rules with their support, exceptions, warnings."""
+"""A learned grammar with its evidence, its JSON format, and derivations as text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from equitrans.models.recursive.rules import HOLE, Grammar, Rule
 from equitrans.paper import Symmetry
 
 LARGEST = 2**53
-"""Beyond it a float does not tell a number from the next."""
+"""Largest accepted number; floats are exact for all integers up to it."""
 
 
 @dataclass(frozen=True)
@@ -19,19 +19,20 @@ class Learned:
 
     grammar: Grammar
     support: tuple[int, ...]
-    """For each rule, how many distinct pairs use it."""
+    """For each rule, the number of distinct pairs whose derivation uses it."""
     pairs: int
-    """How many distinct pairs there were."""
+    """Number of distinct training pairs."""
     exceptions: tuple[tuple[Pair, str], ...] = ()
-    """Pairs that are not explained, and why."""
+    """Pairs that the rules do not explain, each with the reason."""
     warnings: tuple[str, ...] = ()
     bits: float = 0.0
+    """Description length of the rules and the exceptions."""
     noise: float = 0.5
-    """The share of pairs that is taken to be wrong; at most a half."""
+    """Assumed share of wrong pairs, at most 0.5."""
 
     @classmethod
     def nothing(cls) -> "Learned":
-        """Before learning."""
+        """The state before learning: no rules."""
         return cls(Grammar(), (), 0)
 
 
@@ -70,7 +71,7 @@ class Derivation:
 
 
 class Names:
-    """How rules are written: classes in angle brackets, holes as □, constants in quotes."""
+    """Writes rules as text: classes in angle brackets, holes as □, constants in quotes."""
 
     def __init__(self, symmetry: Symmetry) -> None:
         self._symmetry = symmetry
@@ -90,7 +91,7 @@ class Names:
 
 
 def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
-    """What was learned, in words: holes are null, classes objects, the rest strings."""
+    """A learned grammar as JSON: holes are null, classes are objects, words are strings."""
     classes = {symmetry.source_classes[side[0]]: c for c, side in enumerate(symmetry.members[0])}
     words: dict[int, str] = {}
     for word, number in symmetry.source.index.items():
@@ -124,7 +125,14 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
 
 
 def learned_from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
-    """The inverse of ``learned_to_json``; the content may come from anyone."""
+    """The inverse of ``learned_to_json``; raise DataError if the content is not a grammar."""
+    try:
+        return _learned(content, symmetry)
+    except EquitransError as error:
+        raise DataError(f"not a grammar: {error}") from None
+
+
+def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
     classes = {
         c.name: symmetry.source_classes[words[0]]
         for c, words in zip(symmetry.classes, symmetry.members[0], strict=True)
@@ -136,14 +144,16 @@ def learned_from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
         if isinstance(s, dict) and isinstance(name := s.get("class"), str) and name in classes:
             return classes[name]
         if not isinstance(s, str):
-            raise DataError(f"{shown(s)} is no word, no class and no hole")
+            raise DataError(f"invalid symbol {shown(s)}; expected a word, a class or null")
         return symmetry.source_classes[symmetry.source.encode([s])[0]]
 
     def place(k: Any, left: list[Any]) -> int:
         if isinstance(k, str):
             return ~symmetry.target.encode([k])[0]
         if type(k) is not int or not 0 <= k < len(left):
-            raise DataError(f"{shown(k)} is no place on its left side and no word")
+            raise DataError(
+                f"invalid place {shown(k)}; expected a word or a number from 0 to {len(left) - 1}"
+            )
         return k
 
     rules: dict[Rule, int] = {}
@@ -151,15 +161,15 @@ def learned_from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
         try:
             left = _listed(table, "left")
             if not left:
-                raise DataError("its left side is empty")
+                raise DataError("the left side is empty")
             rule = Rule(
                 tuple(map(symbol, left)), tuple(place(k, left) for k in _listed(table, "right"))
             )
             if rule in rules:
-                raise DataError("it stands twice")
+                raise DataError("duplicate of an earlier rule")
             rules[rule] = _number(table, "support", int)
         except EquitransError as error:
-            raise DataError(f"not a grammar: rule {number}: {error}") from None
+            raise DataError(f"rule {number}: {error}") from None
     return Learned(
         grammar=Grammar(rules),
         support=tuple(rules.values()),
@@ -172,26 +182,27 @@ def learned_from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
 
 
 def _exception(table: dict[str, Any]) -> tuple[Pair, str]:
-    """A pair that is not explained, and why."""
+    """A pair that the rules do not explain, and the reason."""
     if not isinstance(reason := table.get("reason"), str):
-        raise DataError(f"not a grammar: an exception's reason is {shown(reason)}")
+        raise DataError(f"reason of an exception is {shown(reason)}; it must be a string")
     source, target = (tuple(_listed(table, side, str)) for side in ("source", "target"))
     return Pair(source, target), reason
 
 
+_KINDS = {object: "", dict: " of objects", str: " of strings"}
+
+
 def _listed(table: dict[str, Any], name: str, kind: Any = object) -> list[Any]:
-    """A list of one kind of thing."""
+    """The list under a name; raise DataError unless it is a list of that kind."""
     found = table.get(name)
     if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
-        raise DataError(f"not a grammar: {name} is {shown(found)}")
+        raise DataError(f"{name} is {shown(found)}; it must be a list{_KINDS[kind]}")
     return found
 
 
 def _number(table: dict[str, Any], name: str, kind: Any, most: int | float = LARGEST) -> Any:
-    """A number from 0 to the largest."""
+    """The number under a name; raise DataError unless it is from 0 to ``most``."""
     found = table.get(name)
     if isinstance(found, bool) or not isinstance(found, kind) or not 0 <= found <= most:
-        raise DataError(
-            f"not a grammar: {name} is {shown(found)}; it must be a number from 0 to {most}"
-        )
+        raise DataError(f"{name} is {shown(found)}; it must be a number from 0 to {most}")
     return found

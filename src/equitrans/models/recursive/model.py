@@ -1,8 +1,8 @@
-"""The transducer with a recursive aligner: the paper's translator under a grammar's alignments.
+"""The transducer with a recursive aligner: the paper's translator with a grammar's alignments.
 
-Where a derivation yields a source position, the translator translates the word there; where a rule
-writes a constant, that is the word. Rules see classes only and constants are words of no class, so
-theorems 2 and 3 hold as with any invariant aligner.
+Where a derivation yields a source position, the translator translates the word there; where it
+yields a constant, the constant is the target word. Rules depend on classes only and constants are
+outside all classes, so theorems 2 and 3 hold as with any invariant aligner.
 """
 
 import math
@@ -14,9 +14,8 @@ from torch import Tensor
 
 from equitrans.models.direct import Direct
 from equitrans.models.recursive.aligner import RecursiveAligner
-from equitrans.models.recursive.derivations import Tree
+from equitrans.models.recursive.chart import Tree, origins_of, parse
 from equitrans.models.recursive.io import Derivation, Learned, Names, Node
-from equitrans.models.recursive.parsing import parse
 from equitrans.models.recursive.rules import CONSTANTS, Form, constant_word
 from equitrans.paper import (
     EOS,
@@ -35,10 +34,9 @@ from equitrans.paper import (
 class RecursiveTransducer(Direct):
     """``p(y | x) = (1 − ε) Σ_a p(a | ℓ(x)) Π_m p(y_m | x_{a_m}) + ε u(y)``.
 
-    ε is the share of wrong pairs and u writes each word of the vocabulary, or ends, with the same
-    probability: so a pair that no derivation explains has a likelihood too, and p(y | x) still
-    sums to one and obeys the theorems. A source without a derivation has u alone, and no
-    prediction.
+    ε is the share of wrong pairs, and u gives each word of the vocabulary and the end the same
+    probability. So a pair that no derivation explains has a positive likelihood, p(y | x) sums to
+    one, and the theorems hold. A source without a derivation has p = u and no prediction.
     """
 
     noise: Float[Tensor, ""]
@@ -60,12 +58,12 @@ class RecursiveTransducer(Direct):
         self.register_buffer("noise", torch.tensor(learned.noise), persistent=False)
 
     def take(self, learned: Learned) -> None:
-        """Replace what is known of the rules, which themselves stay the same."""
+        """Replace support, exceptions, warnings and noise; the rules must be the same."""
         self.learned = learned
         self.noise.fill_(learned.noise)
 
     def form(self, source: Sequence[int]) -> Form:
-        """ℓ_Σ of a source's words, special symbols left out."""
+        """ℓ_Σ of a source's words without special symbols."""
         classes = self.symmetry.source_classes
         return tuple(classes[word] for word in source if word >= N_SPECIAL)
 
@@ -84,13 +82,13 @@ class RecursiveTransducer(Direct):
                 support=support[tree.rule],
                 start=tree.spans[0][0],
                 stop=tree.spans[-1][1],
-                children=tuple(map(node, tree.children)),
+                children=tuple(node(child) for _, child in tree.children),
             )
 
         return Derivation(tuple(source), node(tree), len(self.aligner.alignments(form)))
 
     def read_off(self, source: Sequence[int], text: str) -> tuple[int, ...]:
-        """The target of an alignment, by the classes' own pairing."""
+        """The target of an alignment, with class words translated as the classes pair them."""
         (home, _), (_, members) = self.symmetry.homes, self.symmetry.members
         out = []
         for atom in text:
@@ -103,8 +101,8 @@ class RecursiveTransducer(Direct):
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
         length = (batch.target != PAD).sum(1)
-        unlike = -length * math.log(len(self.symmetry.target) - N_SPECIAL + 1)
-        out = unlike.to(self.noise.dtype)
+        uniform = -length * math.log(len(self.symmetry.target) - N_SPECIAL + 1)
+        out = uniform.to(self.noise.dtype)
         for rows, joint in self._joint(batch):
             likely = self.marginal(joint, moment=moment)
             mixed = torch.logaddexp(
@@ -117,13 +115,13 @@ class RecursiveTransducer(Direct):
         return self.spoken(words)
 
     def spoken(self, words: Int[Tensor, " x"]) -> Float[Tensor, "x y"]:
-        """Log p(y | x, y is a word): a target ends with its alignment, so no word says EOS."""
+        """Log p(y | x, y is a word). EOS is excluded, because a target ends with its alignment."""
         table = self.translator(words)
         ends = torch.arange(table.shape[1], device=table.device) == EOS
         return torch.log_softmax(table.masked_fill(ends, -math.inf), dim=1)
 
     def _joint(self, batch: Batch) -> list[tuple[Int[Tensor, " r"], Float[Tensor, "r a"]]]:
-        """Of the rows of each form: log p(y, a | x) for every alignment a of the form."""
+        """For each form: its rows, and log p(y, a | x) for every alignment a of the form."""
         words, at = torch.unique(batch.source, return_inverse=True)
         table = self.spoken(words)
         found = []
@@ -157,7 +155,7 @@ class RecursiveTransducer(Direct):
 
     @torch.no_grad()
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
-        """The posterior p(a_m = n | x, y) of each row; even where nothing explains the row."""
+        """The posterior p(a_m = n | x, y); uniform for a row without an explanation."""
         b, m, n = len(batch.source), batch.target.shape[1], batch.source.shape[1]
         real = (batch.source != PAD).to(self.noise.dtype)
         prob = (real / real.sum(1, keepdim=True))[:, None].repeat(1, m, 1)
@@ -182,8 +180,10 @@ class RecursiveTransducer(Direct):
 
     @torch.no_grad()
     def parts(self, batch: Batch) -> Parts:
-        """Log p(a_m = n | ℓ(x)) among the alignments of the target's length, and log p(y_m | x_n);
-        EOS is aligned with EOS alone, and where nothing has that length no position is likely.
+        """Log p(a_m = n | ℓ(x)) among the alignments of the target's length, and log p(y_m | x_n).
+
+        EOS is aligned with EOS only. Without an alignment of that length, all positions have
+        probability 0.
         """
         words, at = torch.unique(batch.source, return_inverse=True)
         gold = batch.target[:, :, None].expand(-1, -1, batch.source.shape[1])
@@ -207,32 +207,20 @@ class RecursiveTransducer(Direct):
         )
 
     def origins(self, form: Form, text: str) -> list[int]:
-        """The source position of every word of a yield; constants come from a word of their
-        rule.
-        """
+        """The source position of every word of a yield; for a constant, its rule's first word."""
         if all(ord(c) < CONSTANTS for c in text):
             return [ord(c) for c in text]
         grammar = self.aligner.grammar
-        parsed = parse(grammar, form, tuple(text))
-        assert parsed.root is not None
-
-        def go(span: tuple[int, int], piece: str) -> list[int]:
-            _, r, spans, kids = parsed.yields[span][piece]
-            rule = grammar.rules[r]
-            below = {k: go(spans[k], kid) for k, kid in zip(rule.used, kids, strict=True)}
-            out: list[int] = []
-            for k in rule.right:
-                out += below[k] if k in below else [spans[k if k >= 0 else rule.anchor][0]]
-            return out
-
-        return go((0, len(form)), parsed.root)
+        tree = parse(grammar, form, tuple(text)).tree()
+        assert tree is not None
+        return origins_of(grammar, tree)
 
     @torch.no_grad()
     def predict(
         self, source: Int[Tensor, "b n"], *, max_length: int, n_best: int = 1
     ) -> list[list[Hypothesis[int]]]:
-        """The translations of the likeliest alignments; of a source without a derivation, one
-        hypothesis of no words and probability 0.
+        """The translations of the likeliest alignments. A source without a derivation gets one
+        unfinished hypothesis without words and with probability 0.
         """
         words = torch.unique(source)
         rows = self.spoken(words)
@@ -246,7 +234,7 @@ class RecursiveTransducer(Direct):
     def _rank(
         self, source: list[int], best: dict[int, int], table: dict[int, list[float]]
     ) -> list[Hypothesis[int]]:
-        """All targets of a source that some alignment gives, by log p(y | x)."""
+        """The translations of all alignments of a source, by log p(y | x)."""
         ranked = self.aligner.alignments(self.form(source))
         if not ranked:
             return [Hypothesis((), -math.inf, finished=False)]
@@ -278,10 +266,10 @@ class RecursiveTransducer(Direct):
         return self.loss(batch), torch.tensor(right, dtype=torch.bool, device=batch.source.device)
 
     def fit_translator(self) -> None:
-        """Teach the translator the words of the classes.
+        """Train the translator on the words of the classes.
 
-        Given the alignments, the likelihood is a product of p(y_m | x_n) over class words; by
-        equivariance one word of a class is trained with all of them.
+        Given the alignments, the likelihood is a product of p(y_m | x_n) over class words. By
+        equivariance, training on one word of a class trains all its words.
         """
         if not self.symmetry.classes:
             return
@@ -301,7 +289,7 @@ class RecursiveTransducer(Direct):
 
 
 def _spoken(source: list[int], table: dict[int, list[float]], atom: str, word: int) -> float:
-    """Log p(y_m | a_m)."""
+    """Log p(y_m | a_m) for one target word."""
     if ord(atom) < CONSTANTS:
         return table[source[ord(atom)]][word]
     return 0.0 if ord(atom) - CONSTANTS == word else -math.inf

@@ -1,9 +1,9 @@
-"""From pairs to what they say of alignments: for each form, where its target words may come from.
+"""Observations: for each form of the pairs, the possible origins of its target words.
 
-A target word of a class comes from a source word of that class that translates to it; any other is
-a constant, which some rule writes. Pairs of one form share their alignment (theorem 2), so each
-narrows the others down; pairs that disagree with most of their form are wrong, or their classes
-are.
+A target word of a class comes from a source word of that class that translates to it; any other
+target word is a constant that some rule writes. Pairs of one form share their alignment (theorem
+2), so each pair narrows the origins further. If a pair disagrees with most pairs of its form, the
+pair or its classes are wrong.
 """
 
 from collections import Counter
@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from equitrans.data import Pair
-from equitrans.models.recursive.parsing import Target, meet
+from equitrans.models.recursive.chart import Target, meet
 from equitrans.models.recursive.rules import Form, constant
 from equitrans.paper import Symmetry
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A form, where its target words may come from, and the distinct pairs that say so."""
+    """A form, the possible origins of its target words, and the distinct pairs as evidence."""
 
     form: Form
     target: Target
     pairs: tuple[Pair, ...]
     count: int
-    """How many pairs, copies included."""
+    """Number of pairs, copies included."""
 
     @cached_property
     def symbols(self) -> frozenset[int]:
@@ -33,14 +33,14 @@ class Observation:
         return frozenset(self.form)
 
     @property
-    def doubts(self) -> int:
-        """How many target words the pairs leave more than one origin."""
+    def ambiguous(self) -> int:
+        """Number of target words with more than one possible origin."""
         return sum(len(atoms) > 1 for atoms in self.target)
 
 
 @dataclass(frozen=True)
-class Stray:
-    """A pair that is not explained, and why."""
+class Outlier:
+    """A pair that disagrees with its form or its classes, and the reason."""
 
     pair: Pair
     reason: str
@@ -48,25 +48,27 @@ class Stray:
 
 @dataclass(frozen=True)
 class Observations:
-    """All that some pairs say: observations, shortest first, and pairs that fit none."""
+    """The observations of all pairs, shortest first, and the pairs that fit none of them."""
 
     all: tuple[Observation, ...]
-    minor: tuple[Observation, ...]
-    """What pairs say that disagree with more others of their form."""
-    exceptions: tuple[Stray, ...]
+    minority: tuple[Observation, ...]
+    """Observations of the smaller groups of pairs of a form, largest group first."""
+    outliers: tuple[Outlier, ...]
     count: int
-    """How many pairs there are, copies included."""
-    strays: int
-    """How many of them fit no observation in ``all``."""
+    """Number of pairs, copies included."""
+    wrong: int
+    """Number of outliers, copies included."""
     symbols: int
+    """Number of distinct source symbols, at least 2."""
     targets: int
+    """Number of distinct target words, at least 2."""
 
 
 def observe(pairs: Iterable[Pair], symmetry: Symmetry) -> Observations:
-    """Group pairs by form and intersect what they say."""
+    """Group pairs by form and intersect the possible origins of their target words."""
     counts = Counter(pairs)
     forms: dict[Form, list[tuple[Target, Pair]]] = {}
-    exceptions: list[Stray] = []
+    outliers: list[Outlier] = []
     classes = symmetry.source_classes
     for pair in counts:
         source = symmetry.source.encode(pair.source)
@@ -74,50 +76,54 @@ def observe(pairs: Iterable[Pair], symmetry: Symmetry) -> Observations:
         if all(target):
             forms.setdefault(tuple(classes[word] for word in source), []).append((target, pair))
         else:
-            alien = next(w for w, atoms in zip(pair.target, target, strict=True) if not atoms)
-            exceptions.append(Stray(pair, f"no source word of its class translates to {alien!r}"))
+            unknown = next(w for w, atoms in zip(pair.target, target, strict=True) if not atoms)
+            outliers.append(Outlier(pair, f"no source word of its class translates to {unknown!r}"))
     found: list[Observation] = []
-    minor: list[Observation] = []
+    minority: list[Observation] = []
     for form, group in forms.items():
         clusters = _clusters(group, counts)
         sizes = [sum(counts[pair] for pair in members) for _, members in clusters]
         largest = max(range(len(clusters)), key=lambda c: (sizes[c], -c))
         for c, (target, members) in enumerate(clusters):
-            here = found if c == largest else minor
+            here = found if c == largest else minority
             here.append(Observation(form, target, tuple(members), sizes[c]))
             if c != largest:
                 reason = f"disagrees with {sizes[largest]} other pairs of its form"
-                exceptions += [Stray(pair, reason) for pair in members]
-    found.sort(key=lambda o: (len(o.form) + o.doubts, len(o.target), o.form))
+                outliers += [Outlier(pair, reason) for pair in members]
+    found.sort(key=lambda o: (len(o.form) + o.ambiguous, len(o.target), o.form))
     return Observations(
         all=tuple(found),
-        minor=tuple(sorted(minor, key=lambda o: (-o.count, o.form, o.target))),
-        exceptions=tuple(exceptions),
+        minority=tuple(sorted(minority, key=lambda o: (-o.count, o.form, o.target))),
+        outliers=tuple(outliers),
         count=sum(counts.values()),
-        strays=sum(counts[stray.pair] for stray in exceptions),
+        wrong=sum(counts[outlier.pair] for outlier in outliers),
         symbols=max(2, len({s for form in forms for s in form})),
         targets=max(2, len({word for pair in counts for word in pair.target})),
     )
 
 
 def _atoms(source: tuple[int, ...], target: tuple[int, ...], symmetry: Symmetry) -> Target:
-    """For every target word its possible origins; none if it is of a class and no source word
-    translates to it.
+    """The possible origins of every target word; empty for a class word that no source word
+    translates to.
     """
-    at_home, homes = symmetry.homes
+    source_homes, target_homes = symmetry.homes
     places: dict[tuple[int, int], str] = {}
     for n, word in enumerate(source):
-        if word in at_home:
-            places[at_home[word]] = places.get(at_home[word], "") + chr(n)
+        if word in source_homes:
+            home = source_homes[word]
+            places[home] = places.get(home, "") + chr(n)
     return tuple(
-        places.get(homes[word], "") if word in homes else constant(word) for word in target
+        places.get(target_homes[word], "") if word in target_homes else constant(word)
+        for word in target
     )
 
 
 def _clusters(
     group: list[tuple[Target, Pair]], counts: Counter[Pair]
 ) -> list[tuple[Target, list[Pair]]]:
-    """Pairs of one form that can share an alignment; the clearest pairs found the clusters."""
+    """Groups of pairs of one form that can share an alignment, starting from the least ambiguous
+    pairs.
+    """
     clusters: list[tuple[Target, list[Pair]]] = []
     group.sort(key=lambda item: (sum(map(len, item[0])), -counts[item[1]]))
     for target, pair in group:

@@ -1,30 +1,30 @@
-"""A grammar in the making: what one pass over the observations does to it, and what it costs."""
+"""Passes over the observations that add rules to a grammar or drop them, by their bits."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from equitrans.models.recursive.chart import Parse, parse
 from equitrans.models.recursive.description import Code, choice
 from equitrans.models.recursive.observe import Observation
-from equitrans.models.recursive.parsing import Parse, parse
 from equitrans.models.recursive.rules import Grammar, Rule
 from equitrans.models.recursive.search import Explanation, explain
 
 SAMPLE = 40
-"""So many pairs that are not derived yet judge between explanations."""
+"""Largest number of observations that decide between explanations."""
 
 EFFORT, FAILURES = 30_000, 5
-"""How many tries a pair is worth; a tenth of it after so many pairs in vain."""
+"""Tries per observation; a tenth of that after ``FAILURES`` observations without a result."""
 
-DRAFT = 3_000
-"""How many tries a pair is worth in a draft."""
+DRAFT_EFFORT = 3_000
+"""Tries per observation in a draft."""
 
 RECONSIDERED = 8
-"""So many explanations that were not taken are looked at again in the end."""
+"""Largest number of rejected explanations that are tried again after pruning."""
 
 
 class Learner:
-    """A grammar in the making."""
+    """Learns a grammar from observations, starting from a given grammar."""
 
     def __init__(
         self,
@@ -38,30 +38,30 @@ class Learner:
         self.observations, self.code, self.juxtapose = observations, code, juxtapose
         self.grammar, self.limit = start, limit
         self.spent = 0.0
-        """Bits of the rules that one pass added and of the pairs that it could not explain; above
-        the limit it is given up."""
+        """Bits of the rules that this pass added and of the pairs that it could not explain. The
+        pass stops above ``limit``."""
         self.failures = 0
         self.rejected: Counter[frozenset[Rule]] = Counter()
-        """Explanations that were found and not taken, and how often."""
+        """Explanations that were found but not used, with the number of times."""
 
     def parse(self, o: Observation, grammar: Grammar | None = None) -> Parse:
         return parse(self.grammar if grammar is None else grammar, o.form, o.target)
 
     def learn(self) -> list[Observation]:
-        """Go over all observations once, then over those that contradict the grammar; gives those
-        that are not derived after it.
+        """Explain all observations once, contradictions of the grammar last; return the
+        observations that are still not derived.
         """
         missed: list[Observation] = []
         contradicting = []
         self.spent = 0.0
         for at, o in enumerate(self.observations):
-            if self.hopeless:
+            if self.over_limit:
                 return missed
             parsed = self.parse(o)
             if parsed.root is not None:
                 continue
             missed.append(o)
-            if (0, len(o.form)) in parsed.spans:
+            if parsed.derives_form:
                 contradicting.append(o)
                 continue
             self._explain(o, self.observations[at + 1 :])
@@ -71,13 +71,13 @@ class Learner:
         return [o for o in missed if self.parse(o).root is None]
 
     @property
-    def hopeless(self) -> bool:
-        """Whether a pass was given up."""
+    def over_limit(self) -> bool:
+        """Whether the pass spent more bits than its limit."""
         return self.spent > self.limit
 
     def draft(self) -> None:
-        """Go over all observations once and add the cheapest rule that makes each derivable from
-        what is known, whether it pays or not: large rules at first, in which small ones show.
+        """Add for each observation the cheapest single rule that makes it derivable, even if the
+        rule saves no bits. The first rules are large and later rules are parts of them.
         """
         for o in self.observations:
             if self.parse(o).root is None:
@@ -89,13 +89,13 @@ class Learner:
                     self.code,
                     bound=self.code.rule(whole),
                     cautious=True,
-                    effort=DRAFT,
+                    effort=DRAFT_EFFORT,
                     n_best=1,
                 )
                 self.grammar = self.grammar.plus(r for e in found for r in sorted(e.rules))
 
     def _explain(self, o: Observation, others: Sequence[Observation]) -> None:
-        """Add the rules that explain an observation and save the most over others as well."""
+        """Add the rules that explain an observation and save the most bits on it and others."""
         bound = 3 * self.code.novelty(len(o.target)) + 40
         effort = EFFORT if self.failures < FAILURES else EFFORT // 10
         found = explain(
@@ -118,7 +118,7 @@ class Learner:
             self.spent += o.count * self.code.novelty(len(o.target))
 
     def _gain(self, e: Explanation, o: Observation, others: Sequence[Observation]) -> float:
-        """Bits that new rules save on an observation and a sample of others, less their own."""
+        """Bits that new rules save on an observation and a sample of others, minus their own."""
         grammar = self.grammar.plus(e.rules)
         named = [rule.words for rule in e.rules]
         sample = [o]
@@ -139,14 +139,16 @@ class Learner:
         return self.loss(saved, self.grammar, e.rules) - price
 
     def loss(self, lost: Iterable[Observation], grammar: Grammar, rules: Iterable[Rule]) -> float:
-        """Bits of pairs that a grammar without some rules does not derive."""
-        bill = _Bill(self, rules)
+        """Bits of observations that a grammar without ``rules`` does not derive."""
+        cost = _ExceptionCost(self, rules)
         for o in lost:
-            bill.add(o, self.parse(o, grammar))
-        return bill.bits
+            cost.add(o, self.parse(o, grammar))
+        return cost.bits
 
     def reconsider(self, lost: list[Observation]) -> list[Observation]:
-        """Take explanations after all if other rules become needless by them."""
+        """Use rejected explanations that make other rules unnecessary; return the observations
+        that are not derived.
+        """
         bits = self.bits(lost)
         small = [
             rules
@@ -164,11 +166,13 @@ class Learner:
         return lost
 
     def review(self) -> tuple[float, list[Rule]]:
-        """The bits of it all, and the rules that more than one observation uses, or small ones."""
+        """The description length, and the rules used by several observations or small and used
+        once, cheapest first.
+        """
         used: Counter[int] = Counter()
         lost = []
         for o in self.observations:
-            rules = set(self.parse(o).rules())
+            rules = self.parse(o).rules()
             used.update(rules)
             if not rules:
                 lost.append(o)
@@ -180,25 +184,25 @@ class Learner:
         return self.bits(lost), sorted(useful, key=self.code.rule)
 
     def bits(self, lost: Iterable[Observation]) -> float:
-        """The description length of it all: rules, exceptions, and weights.
+        """The description length: rules, exceptions and weights.
 
-        A rule that could stand in some hole and does not must be kept from it by a weight, and a
-        weight learned from n forms is known to ½ log n bits.
+        A rule that could stand in a hole and never does needs a weight that excludes it. A weight
+        learned from n forms takes ½ log n bits.
         """
         exceptions = self.loss(lost, self.grammar, ())
         weights = len(self.misfits()) * 0.5 * math.log2(len(self.observations) + 1)
         return self.code.rules(self.grammar.rules) + exceptions + weights
 
     def misfits(self) -> set[tuple[int, int, int]]:
-        """The (rule, hole, child) of derivations of the observed forms that no derivation of an
-        observed target has.
+        """The (rule, hole, child) that occur in derivations of the observed forms, but in no
+        derivation of an observed target.
         """
         possible: set[tuple[int, int, int]] = set()
         actual: set[tuple[int, int, int]] = set()
         rules = self.grammar.rules
         for o in self.observations:
-            parsed = self.parse(o)
-            if parsed.root is None:
+            tree = self.parse(o).tree()
+            if tree is None:
                 continue
             analyses = self.grammar.analyses(o.form)
             agenda, seen = [(0, len(o.form))], set()
@@ -209,21 +213,15 @@ class Learner:
                         if spans[k] not in seen:
                             seen.add(spans[k])
                             agenda.append(spans[k])
-            for span, text in parsed.steps():
-                _, r, spans, kids = parsed.yields[span][text]
-                actual.update(
-                    (r, k, parsed.yields[spans[k]][kid][1])
-                    for k, kid in zip(rules[r].used, kids, strict=True)
-                )
+            for node in tree.nodes():
+                actual.update((node.rule, k, child.rule) for k, child in node.children)
         return {slot for slot in possible - actual if slot[1] in rules[slot[0]].used}
 
     def prune(self, keep: frozenset[Rule] = frozenset()) -> list[Observation]:
-        """Drop rules that cost more than the exceptions they save, the largest first; gives the
-        observations that are not derived then. Some rules are kept in any case.
+        """Drop rules that cost more bits than the exceptions they save, the largest first, except
+        those in ``keep``; return the observations that are not derived.
         """
-        derived = {
-            o: set(p.rules()) for o in self.observations if (p := self.parse(o)).root is not None
-        }
+        derived = {o: p.rules() for o in self.observations if (p := self.parse(o)).root is not None}
         users = {
             rule: {o for o, rules in derived.items() if r in rules}
             for r, rule in enumerate(self.grammar.rules)
@@ -237,17 +235,17 @@ class Learner:
                     continue
                 smaller = self.grammar.minus(rule)
                 price = self.code.rules(self.grammar.rules) - self.code.rules(smaller.rules)
-                kept, lost, bill = {}, [], _Bill(self, [rule])
+                kept, lost, cost = {}, [], _ExceptionCost(self, [rule])
                 for o in sorted(users[rule], key=lambda o: len(o.form)):
                     parsed = self.parse(o, smaller)
                     if parsed.root is not None:
                         kept[o] = {smaller.rules[r] for r in parsed.rules()}
                         continue
                     lost.append(o)
-                    bill.add(o, parsed)
-                    if bill.bits >= price:
+                    cost.add(o, parsed)
+                    if cost.bits >= price:
                         break
-                if bill.bits < price:
+                if cost.bits < price:
                     self.grammar = smaller
                     again = True
                     for o, rules in kept.items():
@@ -260,23 +258,23 @@ class Learner:
         return [o for o in self.observations if o not in derived]
 
 
-class _Bill:
-    """The bits of pairs that are not derived for want of some rules, as they are found."""
+class _ExceptionCost:
+    """Bits of the observations that are not derived without some rules."""
 
     def __init__(self, learner: Learner, rules: Iterable[Rule]) -> None:
         words = frozenset(s for rule in rules for s in rule.words)
         self._code = learner.code
-        self._about = sum(o.count for o in learner.observations if words <= o.symbols)
-        self._sum, self._against = 0.0, 0
+        self._relevant = sum(o.count for o in learner.observations if words <= o.symbols)
+        self._sum, self._contradicting = 0.0, 0
 
     def add(self, o: Observation, parsed: Parse) -> None:
-        """One more; if the grammar derives the form, it says something else of it."""
-        contradicts = (0, len(o.form)) in parsed.spans
+        """Count an observation; it is a contradiction if the grammar derives its form."""
+        contradicts = parsed.derives_form
         each = self._code.contradiction if contradicts else self._code.novelty
         self._sum += o.count * each(len(o.target))
-        self._against += o.count * contradicts
+        self._contradicting += o.count * contradicts
 
     @property
     def bits(self) -> float:
-        """The bill so far, less the bits of telling uses of the rules from those of others."""
-        return self._sum - choice(self._against, max(self._about, self._against))
+        """Bits so far, minus the bits that tell which pairs with the rules' words contradict."""
+        return self._sum - choice(self._contradicting, max(self._relevant, self._contradicting))

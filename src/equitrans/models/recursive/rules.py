@@ -1,13 +1,13 @@
-"""Rules over class sequences, and the grammars they make up. Knows nothing of data or of learning.
+"""Rules over class sequences, and grammars of such rules. Independent of data and learning.
 
-A rule pairs a left side of symbols and holes with a right side that says how the alignments of the
-parts make the alignment of the whole: ``□ twice → 0 0``. A hole stands for a constituent, on the
-right side for that constituent's whole output. Symbols are the numbers of ℓ_Σ, so that a word of a
-class cannot be told from its classmates.
+A rule pairs a left side of symbols and holes with a right side that composes the alignments of the
+parts into the alignment of the whole: ``□ twice → 0 0``. A hole stands for a constituent; on the
+right side it stands for that constituent's whole output. Symbols are the numbers of ℓ_Σ, so a rule
+cannot distinguish the words of a class.
 
-What a derivation gives is a *yield*: a string with one character for each target word, either a
-source position (whose word the translator translates) or a constant, a target word of no class that
-the rule itself writes. Strings make yields cheap to join, to compare and to find in one another.
+A derivation gives a *yield*: a string with one character for each target word. The character is
+either a source position (the translator translates the word there) or a constant (a target word
+outside all classes, written by the rule). Strings are cheap to join, compare and search.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 HOLE = -1
-"""The symbol of a hole; all others are classes of source words, numbered from 0."""
+"""The symbol of a hole; all other symbols are classes of source words, numbered from 0."""
 
 CONSTANTS = 0x10000
-"""Characters from here on are constants, those below are positions."""
+"""Code point of the first constant; smaller code points are source positions."""
 
 Form = tuple[int, ...]
 """The classes of a source sentence, ℓ_Σ(x)."""
@@ -63,12 +63,12 @@ class Rule:
 
     @cached_property
     def words(self) -> frozenset[int]:
-        """The symbols that a form must have for the rule to be of use."""
+        """The symbols of the left side without holes; the rule applies only to forms with all."""
         return frozenset(s for s in self.left if s != HOLE)
 
     @cached_property
     def anchor(self) -> int:
-        """The place whose source word constants are said to come from."""
+        """The place whose source word is reported as the origin of constants."""
         return next((k for k, s in enumerate(self.left) if s != HOLE), 0)
 
     def __hash__(self) -> int:
@@ -79,22 +79,22 @@ class Rule:
         return hash((self.left, self.right))
 
     def join(self, spans: Sequence[Span], yields: dict[int, str]) -> str:
-        """The yield of the whole from those of its parts."""
+        """The yield of the whole from the yields of its holes."""
         return "".join(
             constant(~k) if k < 0 else yields[k] if k in yields else chr(spans[k][0])
             for k in self.right
         )
 
 
-REMEMBERED = 300_000
-"""When a grammar knows the analyses of so many parts of forms, it begins anew."""
+CACHED_PARTS = 300_000
+"""Largest number of parts of forms in a grammar's cache; the cache is cleared beyond it."""
 
 Analysis = tuple[int, tuple[Span, ...]]
-"""A rule's number, and where each symbol of its left side lies."""
+"""A rule's number, and the span of each symbol of its left side."""
 
 
 class Grammar:
-    """Rules, indexed by what they need, and a memory of how (parts of) forms can be analysed.
+    """Distinct rules, with a cache of the analyses of forms and their parts.
 
     >>> grammar = Grammar([Rule((3,), (0,)), Rule((HOLE, 5), (0, 0))])
     >>> grammar.analyses((3, 5))[0, 2]
@@ -103,17 +103,22 @@ class Grammar:
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self.rules = tuple(dict.fromkeys(rules))
-        self._memory: dict[Form, tuple[Analysis, ...]] = {}
+        self._cache: dict[Form, tuple[Analysis, ...]] = {}
 
     def __contains__(self, rule: Rule) -> bool:
-        return rule in self._numbers
+        return rule in self._members
 
     def __len__(self) -> int:
         return len(self.rules)
 
     @cached_property
-    def _numbers(self) -> dict[Rule, int]:
-        return {rule: r for r, rule in enumerate(self.rules)}
+    def _members(self) -> frozenset[Rule]:
+        return frozenset(self.rules)
+
+    @cached_property
+    def most_holes(self) -> int:
+        """The largest number of holes in a rule, at least one."""
+        return max([1, *(len(rule.holes) for rule in self.rules)])
 
     def plus(self, rules: Iterable[Rule]) -> "Grammar":
         """The grammar with more rules."""
@@ -124,7 +129,7 @@ class Grammar:
         return Grammar(r for r in self.rules if r != rule)
 
     def usable(self, form: Form) -> list[tuple[int, Rule]]:
-        """The rules all of whose words stand in a form."""
+        """The rules whose words all occur in a form, with their numbers."""
         words, n = set(form), len(form)
         return [
             (r, rule)
@@ -133,13 +138,13 @@ class Grammar:
         ]
 
     def analyses(self, form: Form) -> dict[Span, tuple[Analysis, ...]]:
-        """For every span that can be derived: each rule at its root, with where its symbols lie.
+        """For every derivable span: each rule at its root, with the spans of the rule's symbols.
 
-        Equal parts of forms are analysed once, whatever they stand in.
+        A span comes after all spans inside it. Equal parts of forms are analysed once.
         """
-        n, memory = len(form), self._memory
-        if len(memory) > REMEMBERED:
-            memory.clear()
+        n, cache = len(form), self._cache
+        if len(cache) > CACHED_PARTS:
+            cache.clear()
         rules = [
             (r, rule.left, len(rule.left), rule.left[0], rule.left[-1])
             for r, rule in self.usable(form)
@@ -150,10 +155,10 @@ class Grammar:
             last = form[j - 1]
             for i in range(j - 1, -1, -1):
                 part = form[i:j]
-                known = memory.get(part)
+                known = cache.get(part)
                 if known is None:
                     first, size = form[i], j - i
-                    known = memory[part] = tuple(
+                    known = cache[part] = tuple(
                         (r, tuple((p - i, q - i) for p, q in spans))
                         for r, left, m, begin, end in rules
                         if m <= size and begin in (first, HOLE) and end in (last, HOLE)
@@ -174,8 +179,8 @@ class Grammar:
 def lay(
     left: Sequence[int], form: Form, i: int, j: int, ends: Sequence[Sequence[int]]
 ) -> Iterator[tuple[Span, ...]]:
-    """Every way to lay the symbols of a left side over ``form[i:j]``, holes on spans (p, q) with q
-    in ``ends[p]``.
+    """Every way to lay the symbols of a left side over ``form[i:j]``; a hole covers a span (p, q)
+    with q in ``ends[p]``.
     """
     m = len(left)
 

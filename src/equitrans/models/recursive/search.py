@@ -1,10 +1,10 @@
-"""The fewest bits of new rules that make one pair derivable, found by best-first search.
+"""Best-first search for the fewest bits of new rules that make one pair derivable.
 
 A state is a list of goals (a span and the piece of the target it must yield) and the new rules
-assumed so far. A goal that the grammar derives is met; otherwise a rule is put at its root, an old
-one or an assumed one for nothing, a new one for its bits. What the rule's right side must be
-follows from the target; a hole over a span that the grammar cannot derive becomes a goal, since
-the rest of the target says what it must yield.
+assumed so far. A goal that the grammar derives is met. For any other goal the search puts a rule at
+its root: a known or assumed rule costs nothing, a new rule costs its bits. The target determines
+the right side of the rule. A hole over a span that the grammar cannot derive becomes a goal: the
+rest of the target determines its yield.
 """
 
 import heapq
@@ -12,23 +12,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 
+from equitrans.models.recursive.chart import Pieces, Target, parse
 from equitrans.models.recursive.description import Code
-from equitrans.models.recursive.parsing import Pieces, Target, parse
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Form, Grammar, Rule, Span, lay
 from equitrans.models.recursive.tile import Goal, tile
 
-LAYOUTS = 1500
-"""The most left sides of one size that are laid over a span: a bound on work, which short pairs do
-not reach."""
+MAX_LAYOUTS = 1500
+"""Largest number of left sides of one size tried over a span; short pairs do not reach it."""
 
-OPEN = 4
-"""Left sides of up to so many symbols may have two holes over what cannot be derived yet, larger
-ones only one."""
+MAX_KNOWN_LAYOUTS = 100
+"""Largest number of ways to lay one known rule over a span."""
 
+TWO_OPEN_HOLES = 4
+"""Left sides of at most this many symbols may have two holes over spans that are not derivable;
+larger ones may have one."""
 
 RIVAL = 1.5
-"""Explanations of up to so many times the fewest bits are rivals, between which other pairs
-decide."""
+"""Explanations of at most this multiple of the fewest bits are rivals; other pairs decide."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ def explain(
 ) -> list[Explanation]:
     """Sets of new rules of at most ``bound`` bits that derive the target, cheapest first.
 
-    A cautious explanation is a single rule whose holes stand over what the grammar derives.
+    A cautious explanation is a single rule whose holes cover derivable spans. The search stops
+    after ``effort`` tries of tilings.
     """
     search = _Search(grammar, form, target, code, juxtapose, cautious)
     order = count()
@@ -88,7 +89,7 @@ def explain(
         if priority > bound:
             break
         goal, rest = goals[0], goals[1:]
-        ways = search.old(goal, new) if size == 0 else search.fresh(goal, size, bound - bits)
+        ways = search.known(goal, new) if size == 0 else search.fresh(goal, size, bound - bits)
         for rule, below in ways:
             push((*below, *rest), new if rule in grammar else new | {rule})
         larger = search.next_size(goal, size)
@@ -115,7 +116,7 @@ class _Search:
         self.parse = parse(grammar, form, target)
         n = len(form)
         self.anywhere = [list(range(p + 1, n + 1)) for p in range(n)]
-        # a word of a class may turn out to be a constituent by itself
+        # a translated class word may become a constituent by itself
         places = {ord(a) for atoms in target for a in atoms if ord(a) < CONSTANTS}
         single = set() if cautious else {form[p] for p in places}
         self.derivable = [
@@ -127,9 +128,9 @@ class _Search:
             for p in range(n)
         ]
         self.work = 0
-        """How many tries it took to find right sides."""
+        """Number of tries of tilings so far."""
         self._prices: dict[Rule, float] = {}
-        self._old: dict[Goal, list[tuple[Rule, tuple[Goal, ...]]]] = {}
+        self._known: dict[Goal, list[tuple[Rule, tuple[Goal, ...]]]] = {}
 
     def price(self, rule: Rule) -> float:
         """The bits of a rule."""
@@ -143,26 +144,26 @@ class _Search:
         return any(pieces.whole(y) for y in self.parse.yields.get(goal[:2], ()))
 
     def alone(self, goal: Goal) -> Rule | None:
-        """The rule that makes a word of a class a constituent by itself, where that meets a
-        goal.
-        """
+        """The rule that makes a class word a constituent, if it meets the goal; otherwise None."""
         i, j, target = goal
         if j == i + 1 and len(target) == 1 and chr(i) in target[0]:
             return Rule((self.form[i],), (0,))
         return None
 
     def next_size(self, goal: Goal, size: int) -> int | None:
-        """The size of left sides to try after one: step by step, and at last the whole span."""
+        """The size of left sides to try next: one more up to 9, then the whole span."""
         n = goal[1] - goal[0]
         if size >= n:
             return None
         return size + 1 if size < 9 else n
 
-    def old(self, goal: Goal, assumed: frozenset[Rule]) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
-        """The grammar's own rules, and the assumed ones, at the root of a goal."""
-        if goal not in self._old:
-            self._old[goal] = list(self._at_root(goal, self.grammar.rules))
-        yield from self._old[goal]
+    def known(
+        self, goal: Goal, assumed: frozenset[Rule]
+    ) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
+        """The rules of the grammar and the assumed rules that fit at the root of a goal."""
+        if goal not in self._known:
+            self._known[goal] = list(self._at_root(goal, self.grammar.rules))
+        yield from self._known[goal]
         yield from self._at_root(goal, sorted(assumed))
 
     def _at_root(
@@ -173,7 +174,7 @@ class _Search:
         for rule in rules:
             if len(rule.left) > j - i or not rule.words <= words:
                 continue
-            for spans in islice(lay(rule.left, self.form, i, j, self.anywhere), 100):
+            for spans in islice(lay(rule.left, self.form, i, j, self.anywhere), MAX_KNOWN_LAYOUTS):
                 longest = len(rule.right)
                 dropped = self._dropped(rule, spans)
                 if dropped is None:
@@ -186,9 +187,9 @@ class _Search:
                     yield rule, (*dropped, *tiling.goals)
 
     def fresh(self, goal: Goal, size: int, bound: float) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
-        """New rules of one size at the root of a goal."""
+        """New rules of one size that fit at the root of a goal."""
         i, j, target = goal
-        for left, spans in islice(self._layouts(i, j, size), LAYOUTS):
+        for left, spans in islice(self._layouts(i, j, size), MAX_LAYOUTS):
             if left.count(HOLE) == size and not (self.juxtapose and size == 2):
                 continue
             room = bound - self.code.left(Rule(left, ()))
@@ -202,9 +203,7 @@ class _Search:
                     yield rule, (*dropped, *tiling.goals)
 
     def _dropped(self, rule: Rule, spans: tuple[Span, ...]) -> tuple[Goal, ...] | None:
-        """What it takes to derive the holes that a right side does not name; None if that cannot
-        be said.
-        """
+        """Goals for the holes that a right side does not mention; None if one cannot be derived."""
         goals: list[Goal] = []
         for k in rule.holes:
             i, j = spans[k]
@@ -218,7 +217,7 @@ class _Search:
     def _layouts(
         self, i: int, j: int, size: int
     ) -> Iterator[tuple[tuple[int, ...], tuple[Span, ...]]]:
-        """Left sides of a size over a span, with where their symbols lie."""
+        """Left sides of a size over a span, with the spans of their symbols."""
         form, derivable = self.form, self.derivable
 
         def go(p: int, k: int, open_: int) -> Iterator[tuple[tuple[int, ...], tuple[Span, ...]]]:
@@ -234,4 +233,4 @@ class _Search:
             for left, spans in go(p + 1, k - 1, open_):
                 yield (form[p], *left), ((p, p + 1), *spans)
 
-        return go(i, size, 0 if self.cautious else 2 if size <= OPEN else 1)
+        return go(i, size, 0 if self.cautious else 2 if size <= TWO_OPEN_HOLES else 1)

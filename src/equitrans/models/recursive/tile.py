@@ -1,24 +1,24 @@
-"""Which right sides make a target of the parts of a left side, and what that asks of the parts.
+"""Tilings: right sides under which the parts of a left side yield a target.
 
-A part is a word of a class (it yields its position), a hole whose yields are known, or a hole
-whose yield is unknown and follows from the target: the same wherever the right side names it.
+A part is a word of a class (it yields its position), a hole with known yields, or a hole with an
+unknown yield. The target determines an unknown yield, which is the same at every use of the hole.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from equitrans.models.recursive.parsing import Pieces, Target, meet
+from equitrans.models.recursive.chart import Pieces, Target, meet
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Span, constant_word
 
 Goal = tuple[int, int, Target]
-"""A span, and what it must yield."""
+"""A span, given by start and end, and the target it must yield."""
 
-FOUND, TRIES = 16, 200
-"""The most right sides given for one left side, and the most tries to find them."""
+MAX_TILINGS, MAX_TRIES = 16, 200
+"""Largest number of right sides for one left side, and of recursive calls to find them."""
 
 
 class Tiling(NamedTuple):
-    """A right side, and the goals that it leaves."""
+    """A right side, and the goals of its holes with unknown yields."""
 
     right: tuple[int, ...]
     goals: tuple[Goal, ...]
@@ -33,11 +33,11 @@ def tile(
     right: tuple[int, ...] | None = None,
     longest: int,
 ) -> tuple[list[Tiling], int]:
-    """Right sides of up to ``longest`` symbols, or just one that is given, under which the parts
-    make the target; and in how many tries they were found.
+    """The tilings of a target with right sides of up to ``longest`` symbols, and the number of
+    tries. If ``right`` is given, only that right side is tried.
     """
     tiler = _Tiler(left, spans, target, yields, right, longest)
-    return tiler.run(), TRIES - tiler.tries
+    return tiler.run(), MAX_TRIES - tiler.tries
 
 
 class _Tiler:
@@ -55,7 +55,7 @@ class _Tiler:
         self.pieces = Pieces(target)
         self.anchored = any(s != HOLE for s in left)
         self.found: list[Tiling] = []
-        self.tries = TRIES
+        self.tries = MAX_TRIES
 
     def run(self) -> list[Tiling]:
         self._go(0, (), {})
@@ -63,7 +63,7 @@ class _Tiler:
 
     def _go(self, p: int, right: tuple[int, ...], bound: dict[int, str | Target]) -> None:
         self.tries -= 1
-        if self.tries < 0 or len(self.found) >= FOUND:
+        if self.tries < 0 or len(self.found) >= MAX_TILINGS:
             return
         if p == len(self.target):
             if self.right is None or len(right) == len(self.right):
@@ -92,7 +92,7 @@ class _Tiler:
                 self._go(p + 1, (*right, k), bound)
 
     def _owners(self, atoms: str) -> Sequence[int]:
-        """The parts that may begin with one of some atoms."""
+        """The parts whose yield may begin with one of the atoms."""
         if len(atoms) == 1 and (place := ord(atoms)) < CONSTANTS:
             return [k for k, (i, j) in enumerate(self.spans) if i <= place < j]
         return range(len(self.left))
@@ -100,7 +100,7 @@ class _Tiler:
     def _place(
         self, k: int, p: int, right: tuple[int, ...], bound: dict[int, str | Target]
     ) -> None:
-        """Go on with a part at a place of the target."""
+        """Continue with part ``k`` at place ``p`` of the target."""
         span, after = self.spans[k], (*right, k)
         if self.left[k] != HOLE:
             if chr(span[0]) in self.target[p]:
@@ -123,7 +123,9 @@ class _Tiler:
 
 
 def _run(target: Target, start: int, span: Span) -> Target:
-    """The longest piece of a target that a span may yield, with what is possible there."""
+    """The longest piece of a target from ``start`` that a span may yield, restricted to atoms that
+    may come from the span.
+    """
     i, j = span
     out = []
     for atoms in target[start:]:
@@ -139,9 +141,9 @@ def _run(target: Target, start: int, span: Span) -> Target:
 
 
 def _sizes(run: Target) -> Sequence[int]:
-    """How much of a run one use of a hole may take, most first.
+    """The possible lengths of the yield of a hole at the start of a run, longest first.
 
-    A run of known positions is all the hole's, so it must be copies of one piece.
+    A run of unambiguous positions comes from the hole alone, so it consists of copies of one piece.
 
     >>> list(_sizes(("a", "b", "a", "b")))
     [4, 2]

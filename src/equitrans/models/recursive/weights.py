@@ -1,22 +1,132 @@
-"""The weights of the recursive aligner, trained on the marginal likelihood of derivations."""
+"""The weights of the recursive aligner, trained on the marginal likelihood of derivations.
+
+A forest holds all derivations of many forms, packed. It has two kinds of nodes: a *rule node* (a
+part of a form and the rule at its root) sums over the ways to lay the rule over the part; a *hole
+node* (a rule's hole and the part in it) sums over the rules at the root of that part. The value of
+a node is the log of the sum over its edges of exp(weights of the edge + values of the nodes below).
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import groupby, product
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from equitrans.models.recursive.aligner import RecursiveAligner
-from equitrans.models.recursive.forests import Forest
-from equitrans.models.recursive.parsing import Target
-from equitrans.models.recursive.rules import Form
+from equitrans.models.recursive.chart import Target, parse
+from equitrans.models.recursive.rules import Form, Grammar
 
 SMOOTHING = 0.1
-"""A rule that was never seen in a hole counts as so many times seen."""
+"""Count added to every (rule, hole, child), so unseen ones have a small probability."""
 
 PULL = 0.02
-"""How strongly weights are drawn back to those of the counts."""
+"""Weight of the squared distance from the counts' weights in the training loss."""
 
 EDGES = 150_000
-"""Forms are added to the training of weights, shortest first, until they have so many edges."""
+"""Forms are added to the training of weights, shortest first, until the forest has more edges."""
+
+
+class Forest:
+    """Nodes with levels; an edge has features and nodes of lower levels.
+
+    Features are numbered: rules first, then (rule, hole, child), then (rule, hole, class). Equal
+    parts of forms share their nodes. Under a target, the nodes of a part are also specific to the
+    form, the target, the span and the yield.
+    """
+
+    def __init__(self, grammar: Grammar, classes: tuple[int, ...]) -> None:
+        self.grammar, self.classes = grammar, classes
+        self.levels: list[int] = []
+        """The level of each node."""
+        self.edges: list[tuple[int, tuple[int, ...], tuple[int, ...]]] = []
+        """For each edge: the node it belongs to, its features, the nodes below."""
+        self._nodes: dict[Hashable, int] = {}
+        self._roots: dict[Hashable, list[int]] = {}
+        """For each part, the rules at its root."""
+
+    def add(self, form: Form) -> int | None:
+        """Add all derivations of a form; return their node, or None if there are none."""
+        for (i, j), analyses in self.grammar.analyses(form).items():
+            part = form[i:j]
+            if part not in self._roots:
+                for r, spans in analyses:
+                    parts = [form[slice(*spans[k])] for k in self.grammar.rules[r].holes]
+                    self._add_edge(part, j - i, r, zip(parts, parts, strict=True))
+        return self._top(form, [form])
+
+    def add_under(self, form: Form, target: Target) -> int | None:
+        """Add the derivations of a form that yield a target; return their node, or None if there
+        are none.
+        """
+        if (known := self._nodes.get(("top", (form, target)))) is not None:
+            return known
+        parsed = parse(self.grammar, form, target)
+        if parsed.root is None:
+            return None
+        yields = parsed.yields
+        for span, analyses in self.grammar.analyses(form).items():
+            for r, spans in analyses:
+                rule = self.grammar.rules[r]
+                below = [yields.get(spans[k], {}) for k in rule.used]
+                for texts in product(*below):
+                    used = dict(zip(rule.used, texts, strict=True))
+                    text = rule.join(spans, used)
+                    if text not in yields.get(span, {}):
+                        continue
+                    # a hole that the right side does not mention may hold any derivation
+                    holes = []
+                    for k in rule.holes:
+                        words = form[slice(*spans[k])]
+                        part = (form, target, spans[k], used[k]) if k in used else words
+                        holes.append((part, words))
+                    self._add_edge((form, target, span, text), span[1] - span[0], r, holes)
+        whole = (0, len(form))
+        right = [text for text in yields[whole] if parsed.pieces.whole(text)]
+        return self._top((form, target), [(form, target, whole, text) for text in right])
+
+    def _add_edge(
+        self, part: Hashable, size: int, r: int, holes: Iterable[tuple[Hashable, Form]]
+    ) -> None:
+        """Add one way to lay a rule over a part; each hole has a part and the words in it."""
+        node, new = self._node((part, r), 2 * size - 1)
+        if new:
+            self._roots.setdefault(part, []).append(r)
+        below = tuple(self._hole(r, k, *hole) for k, hole in enumerate(holes))
+        self.edges.append((node, (r,), below))
+
+    def _hole(self, r: int, k: int, part: Hashable, words: Form) -> int:
+        """The node of a part in a hole, over all rules at the root of the part."""
+        if part not in self._roots:
+            self.add(words)
+        node, new = self._node((part, r, k), 2 * len(words))
+        if new:
+            n, slot = len(self.grammar), r * self.grammar.most_holes + k
+            start = n + n * self.grammar.most_holes * n + slot * len(self.classes)
+            holds = [start + c for c, symbol in enumerate(self.classes) if symbol in words]
+            for child in self._roots[part]:
+                features = (n + slot * n + child, *holds)
+                self.edges.append((node, features, (self._nodes[part, child],)))
+        return node
+
+    def _top(self, key: Hashable, parts: Sequence[Hashable]) -> int | None:
+        """The node over all rules at the root of some parts; None if there are no rules."""
+        roots = [self._nodes[part, r] for part in parts for r in self._roots.get(part, ())]
+        if not roots:
+            return None
+        node, new = self._node(("top", key), self.levels[roots[0]] + 1)
+        if new:
+            self.edges += [(node, (), (root,)) for root in roots]
+        return node
+
+    def _node(self, key: Hashable, level: int) -> tuple[int, bool]:
+        """The number of a node, and whether it is new."""
+        known = self._nodes.get(key)
+        if known is not None:
+            return known, False
+        self._nodes[key] = number = len(self.levels)
+        self.levels.append(level)
+        return number, True
 
 
 class Packed:
@@ -24,30 +134,18 @@ class Packed:
 
     def __init__(self, forest: Forest) -> None:
         order = sorted(range(len(forest.levels)), key=lambda n: (forest.levels[n], n))
-        # node 0 is no node, and its value 0; feature -1 is no feature, and its weight 0
+        # padding: place 0 has the value 0, feature -1 has the weight 0
         self.place = {node: i for i, node in enumerate(order, start=1)}
         edges = sorted(
             (forest.levels[node], self.place[node], features, [self.place[b] for b in below])
             for node, features, below in forest.edges
         )
         self.levels: list[tuple[int, Tensor, Tensor, Tensor]] = []
-        start = 0
-        while start < len(edges):
-            stop = start
-            while stop < len(edges) and edges[stop][0] == edges[start][0]:
-                stop += 1
-            part = edges[start:stop]
-            first = part[0][1]
-            head = torch.tensor([e[1] - first for e in part])
-            self.levels.append(
-                (
-                    int(head.max()) + 1,
-                    head,
-                    _padded([e[2] for e in part], -1),
-                    _padded([e[3] for e in part], 0),
-                )
-            )
-            start = stop
+        for _, group in groupby(edges, key=lambda edge: edge[0]):
+            _, places, features, below = zip(*group, strict=True)
+            head = torch.tensor(places) - places[0]
+            count = int(head[-1]) + 1
+            self.levels.append((count, head, _padded(features, -1), _padded(below, 0)))
 
     def values(self, flat: Float[Tensor, " f"]) -> Float[Tensor, " v"]:
         """The value of every node, by place."""
@@ -62,25 +160,24 @@ class Packed:
         return values
 
 
-def _padded(rows: list[list[int]] | list[tuple[int, ...]], padding: int) -> Int[Tensor, "e w"]:
+def _padded(rows: Sequence[Sequence[int]], padding: int) -> Int[Tensor, "e w"]:
     width = max(1, max(map(len, rows)))
     return torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows])
 
 
 def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) -> float:
-    """Maximise the marginal likelihood of what was observed; gives −log p per form.
+    """Maximise the marginal likelihood of the observed targets; return the mean −log p of a form.
 
     The weights start from counts: how often each rule stands in each hole in the derivations of
-    the targets. So a rule that was never seen in a hole is unlikely there even where nothing
-    speaks against it. Then follows the gradient of Σ log p(target | form), over forms that have
-    derivations of other targets too.
+    the targets. So a rule that was never seen in a hole is unlikely there, also where no pair is
+    evidence against it. Training then follows the gradient of Σ log p(target | form).
     """
     forest = Forest(aligner.grammar, aligner.classes)
     pairs = []
     for form, target in sorted(observed, key=lambda item: (len(item[0]), item[0])):
         under = forest.add_under(form, target)
-        if under is not None:
-            pairs.append((forest.add(form), under))
+        if under is not None and (over := forest.add(form)) is not None:
+            pairs.append((over, under))
         if len(forest.edges) > EDGES:
             break
     if not pairs:
@@ -92,23 +189,20 @@ def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) 
     flat = start.clone().requires_grad_()
     optimizer = torch.optim.LBFGS([flat], max_iter=60, line_search_fn="strong_wolfe")
 
-    def loss() -> Tensor:
-        values = packed.values(flat)
-        return (values[everything] - values[wanted]).sum() + PULL * ((flat - start) ** 2).sum()
-
     def closure() -> Tensor:
         optimizer.zero_grad()
-        result = loss()
-        result.backward()
-        return result
+        values = packed.values(flat)
+        loss = (values[everything] - values[wanted]).sum() + PULL * ((flat - start) ** 2).sum()
+        loss.backward()
+        return loss
 
     optimizer.step(closure)
-    n = aligner.rule.numel()
+    n, child = aligner.rule.numel(), aligner.child.numel()
     with torch.no_grad():
         new = flat.detach().to(aligner.rule.dtype)
         aligner.rule.copy_(new[:n])
-        aligner.child.copy_(new[n : n + aligner.child.numel()].view_as(aligner.child))
-        aligner.holds.copy_(new[n + aligner.child.numel() :].view_as(aligner.holds))
+        aligner.child.copy_(new[n : n + child].view_as(aligner.child))
+        aligner.holds.copy_(new[n + child :].view_as(aligner.holds))
         aligner.forget()
         values = packed.values(flat.detach())
         return float((values[everything] - values[wanted]).mean())
@@ -117,7 +211,7 @@ def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) 
 def _from_counts(
     aligner: RecursiveAligner, packed: Packed, wanted: Int[Tensor, " p"]
 ) -> Float[Tensor, " f"]:
-    """Weights by relative frequency: the gradient of a log-partition is the expected count."""
+    """Weights by relative frequency; the gradient of a log-partition is the expected count."""
     flat = torch.zeros_like(aligner.flat(), dtype=torch.float64).requires_grad_()
     packed.values(flat)[wanted].sum().backward()
     assert flat.grad is not None

@@ -1,4 +1,4 @@
-"""What was learned: as it is written down and read again, and what the report says of it."""
+"""The JSON format of a learned grammar, and the report of learning with its warnings."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ from equitrans.errors import DataError
 from equitrans.models import build
 from equitrans.models.configs import TransducerConfig
 from equitrans.models.recursive.description import Code
-from equitrans.models.recursive.induce import Induced
+from equitrans.models.recursive.induce import Induction
 from equitrans.models.recursive.io import (
     LARGEST,
     Learned,
@@ -18,12 +18,10 @@ from equitrans.models.recursive.io import (
     learned_to_json as to_json,
 )
 from equitrans.models.recursive.learn import (
-    ONE_FORM,
-    UNEXPLAINED,
-    UNSETTLED,
-    _doubts,
+    UNCERTAIN,
+    _derived,
     _report,
-    _settle,
+    _warnings,
 )
 from equitrans.models.recursive.observe import Observation, Observations, observe
 from equitrans.models.recursive.rules import HOLE, Grammar, Rule
@@ -54,7 +52,7 @@ def of(source, target):
     return Pair(tuple(source.split()), tuple(target.split()))
 
 
-# --- as it is written
+# --- writing and reading JSON
 
 
 LEARNED = Learned(
@@ -98,32 +96,27 @@ WRITTEN = {
 }
 
 
-def test_rules_are_written_in_words_classes_and_places():
+def test_json_names_words_classes_and_places():
     assert to_json(LEARNED, WORLD) == WRITTEN
 
 
-def test_what_was_written_is_read_again_as_it_was():
+def test_reading_json_inverts_writing_it():
     again = from_json(json.loads(json.dumps(WRITTEN)), WORLD)
     assert again.grammar.rules == LEARNED.grammar.rules
     kept = ("support", "pairs", "exceptions", "warnings", "bits", "noise")
     assert [getattr(again, k) for k in kept] == [getattr(LEARNED, k) for k in kept]
 
 
-def test_a_rule_without_a_support_is_not_left_out_in_silence():
-    with pytest.raises(ValueError, match="argument 2 is shorter"):
-        to_json(Learned(Grammar([WORD, BOTH]), (1,), 1), WORLD)
-
-
-def test_before_learning_there_is_nothing():
+def test_the_state_before_learning_has_no_rules():
     nothing = Learned.nothing()
     assert (len(nothing.grammar), nothing.support, nothing.pairs) == (0, (), 0)
     assert from_json(to_json(nothing, WORLD), WORLD).support == ()
 
 
-# --- as anyone may have written it
+# --- invalid JSON
 
 
-def refused(content):
+def rejected(content):
     with pytest.raises(DataError) as error:
         from_json(content, WORLD)
     return str(error.value)
@@ -132,52 +125,56 @@ def refused(content):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"right": [3]}, "3 is no place on its left side and no word"),
-        ({"right": [-1]}, "-1 is no place on its left side and no word"),
-        ({"right": [True]}, "True is no place on its left side and no word"),
-        ({"right": [0.0]}, "0.0 is no place on its left side and no word"),
-        ({"right": "go"}, "not a grammar: right is 'go'"),
-        ({"left": []}, "its left side is empty"),
-        ({"left": [{"class": "nouns"}]}, "{'class': 'nouns'} is no word, no class and no hole"),
-        ({"left": [{"class": "verbs"}], "right": [0]}, "it stands twice"),
+        ({"right": [3]}, "invalid place 3; expected a word or a number from 0 to 2"),
+        ({"right": [-1]}, "invalid place -1; expected a word or a number from 0 to 2"),
+        ({"right": [True]}, "invalid place True; expected a word or a number from 0 to 2"),
+        ({"right": [0.0]}, "invalid place 0.0; expected a word or a number from 0 to 2"),
+        ({"right": "go"}, "right is 'go'; it must be a list"),
+        ({"left": []}, "the left side is empty"),
+        (
+            {"left": [{"class": "nouns"}]},
+            "invalid symbol {'class': 'nouns'}; expected a word, a class or null",
+        ),
+        ({"left": [{"class": "verbs"}], "right": [0]}, "duplicate of an earlier rule"),
     ],
 )
-def test_a_rule_that_is_none_is_named_by_its_number(change, message):
+def test_an_invalid_rule_is_reported_by_its_number(change, message):
     first, second, *others = WRITTEN["rules"]
     content = WRITTEN | {"rules": [first, second | change, *others]}
-    assert refused(content) == f"not a grammar: rule 2: {message}"
+    assert rejected(content) == f"not a grammar: rule 2: {message}"
 
 
 @pytest.mark.parametrize("name", ["rules", "exceptions", "warnings"])
 @pytest.mark.parametrize("value", [None, "x", [3]])
-def test_what_is_no_list_of_such_things_is_refused(name, value):
-    assert refused(WRITTEN | {name: value}) == f"not a grammar: {name} is {value!r}"
+def test_a_value_that_is_not_the_expected_list_is_rejected(name, value):
+    kind = "strings" if name == "warnings" else "objects"
+    message = f"not a grammar: {name} is {value!r}; it must be a list of {kind}"
+    assert rejected(WRITTEN | {name: value}) == message
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_an_exception_is_made_of_words(side):
+def test_an_exception_with_an_invalid_word_is_rejected(side):
     (exception,) = WRITTEN["exceptions"]
     content = WRITTEN | {"exceptions": [exception | {side: ["run", 3]}]}
-    assert refused(content) == f"not a grammar: {side} is ['run', 3]"
+    assert rejected(content) == f"not a grammar: {side} is ['run', 3]; it must be a list of strings"
 
 
 @pytest.mark.parametrize(
     ("name", "most", "more"),
     [("pairs", LARGEST, LARGEST + 1), ("bits", LARGEST, LARGEST + 1), ("noise", 0.5, 0.75)],
 )
-def test_numbers_go_from_zero_to_what_they_can_be(name, most, more):
-    # a float tells no larger number from the next, and no more than half of the pairs are wrong
+def test_a_number_out_of_range_is_rejected(name, most, more):
     for value in (0, most):
         assert getattr(from_json(WRITTEN | {name: value}, WORLD), name) == value
     for value in (-1, more, True, False, None, "x"):
         message = f"{name} is {value!r}; it must be a number from 0 to {most}"
-        assert refused(WRITTEN | {name: value}) == f"not a grammar: {message}"
+        assert rejected(WRITTEN | {name: value}) == f"not a grammar: {message}"
 
 
-# --- the groups of pairs that weights are learned from
+# --- the groups of pairs that train the weights
 
 
-def test_each_form_is_settled_by_its_largest_group_that_the_grammar_derives():
+def test_weights_are_trained_on_the_largest_derivable_group_of_each_form():
     walk, twice = symbol("walk"), symbol("twice")
 
     def seen(form, text, count):
@@ -187,15 +184,15 @@ def test_each_form_is_settled_by_its_largest_group_that_the_grammar_derives():
     derived, lost = seen((walk,), "\0", 5), seen(double, "\0", 9)
     longer = seen((walk, twice, twice), "\0", 9)
     minor = (
-        seen((walk,), "\0", 4),  # its form is settled by more pairs
+        seen((walk,), "\0", 4),  # its form has a larger derivable group
         seen(double, "\0\0\0", 4),
         seen(double, "\0\0", 3),
-        seen(double, ("\0", "\0\1"), 2),  # derived, too, but fewer
+        seen(double, ("\0", "\0\1"), 2),  # derivable, but smaller
         seen((walk, twice, twice), "\0\0", 1),
     )
     observations = Observations((derived, lost, longer), minor, (), 37, 14, 4, 8)
-    induced = Induced(Grammar([WORD, DOUBLE]), CODE, (lost, longer), 9.0)
-    assert _settle(observations, induced) == [derived, minor[2]]
+    induced = Induction(Grammar([WORD, DOUBLE]), CODE, (lost, longer), 9.0)
+    assert _derived(observations, induced) == [derived, minor[2]]
 
 
 # --- the report
@@ -205,10 +202,10 @@ def model_of(*rules):
     return build(CONFIG, WORLD, Learned(Grammar(rules), (), 0)).eval()
 
 
-def report(pairs, *rules, rivals=(), left=0.0):
+def report(pairs, *rules, rivals=(), uncertainty=0.0):
     model = model_of(*rules)
-    induced = Induced(model.aligner.grammar, CODE, (), 31.5, rivals)
-    return _report(model, pairs, observe(pairs, WORLD), induced, left)
+    induced = Induction(model.aligner.grammar, CODE, (), 31.5, rivals)
+    return _report(model, pairs, observe(pairs, WORLD), induced, uncertainty)
 
 
 FINE = [
@@ -219,7 +216,7 @@ FINE = [
 ]
 
 
-def test_a_report_counts_the_distinct_pairs_that_speak_for_each_rule():
+def test_a_report_counts_the_distinct_pairs_that_support_each_rule():
     learned = report([*FINE, *FINE], WORD, DOUBLE)
     assert learned.support == (4, 2)
     assert learned.pairs == 4
@@ -229,7 +226,7 @@ def test_a_report_counts_the_distinct_pairs_that_speak_for_each_rule():
     assert learned.noise == pytest.approx(0.5 / 5)
 
 
-def test_a_report_says_why_each_exception_is_one():
+def test_a_report_gives_the_reason_of_each_exception():
     wrong = [
         of("twice walk", "WALK"),
         of("twice run", "LOOK"),
@@ -247,15 +244,17 @@ def test_a_report_says_why_each_exception_is_one():
     assert report([wrong[2]], WORD, DOUBLE).exceptions == ((wrong[2], "the rules say: WALK WALK"),)
 
 
-def test_the_share_of_exceptions_is_the_noise_but_never_above_a_half():
+def test_the_noise_is_the_share_of_exceptions_up_to_a_half():
     wrong = [of("twice walk", "WALK"), of("twice twice walk", "WALK")]
     assert report([wrong[0], *FINE[:3]], WORD, DOUBLE).noise == pytest.approx(1.5 / 5)
     assert report([*wrong, *FINE[:1]], WORD, DOUBLE).noise == 0.5
     warning, *_ = report([*wrong, *FINE], WORD, DOUBLE).warnings
-    assert warning.startswith("33 % of the pairs are not explained: the data may lie outside")
+    assert warning.startswith(
+        "33 % of the pairs are not explained: rules of this kind may be unable to express the data"
+    )
 
 
-def test_other_grammars_of_nearly_as_few_bits_are_told_by_what_they_have():
+def test_a_warning_lists_the_rules_of_a_rival_grammar():
     rivals = ((1.25, Grammar([WORD, rule("walk twice", 0, 0), BOTH])), (3.0, Grammar([WORD])))
     assert report(FINE, WORD, DOUBLE, rivals=rivals).warnings == (
         "another grammar takes only 1.2 bits more: it has <verbs> twice → 0 0; □ and □ → 2 'go' 0",
@@ -263,43 +262,30 @@ def test_other_grammars_of_nearly_as_few_bits_are_told_by_what_they_have():
     )
 
 
-# --- doubts
+# --- warnings
 
 
-def doubts(by_form=(), support=(9, 9), unexplained=0.0, left=0.0):
+def warnings(by_form=(), support=(9, 9), unexplained=0.0, uncertainty=0.0):
     forms = {(n,): set(used) for n, used in enumerate(by_form)}
     counts = Counter(dict(enumerate(support)))
-    return _doubts(model_of(WORD, DOUBLE), forms, counts, unexplained, left)
+    return _warnings(model_of(WORD, DOUBLE), forms, counts, unexplained, uncertainty)
 
 
-def test_a_rule_that_at_most_one_pair_speaks_for_is_doubted():
-    assert doubts(support=(2, 2)) == []
-    assert doubts(support=(2, 1)) == ["only 1 pair speaks for □ twice → 0 0"]
-    assert doubts(support=(0, 2)) == ["only 0 pair speaks for <verbs> → 0"]
+def test_a_warning_names_a_rule_with_at_most_one_supporting_pair():
+    assert warnings(support=(2, 2)) == []
+    assert warnings(support=(2, 1)) == ["only 1 pair supports □ twice → 0 0"]
+    assert warnings(support=(0, 2)) == ["no pair supports <verbs> → 0"]
 
 
-def test_a_share_of_pairs_that_is_not_explained_is_told_above_a_limit():
-    assert doubts(unexplained=UNEXPLAINED) == []
-    (found,) = doubts(unexplained=UNEXPLAINED + 0.05)
-    assert found.startswith("25 % of the pairs are not explained")
+def test_a_warning_says_that_derivations_are_uncertain():
+    assert warnings(uncertainty=UNCERTAIN) == []
+    (found,) = warnings(uncertainty=0.125)
+    assert "do not determine which derivation is right (−log p 0.12 per form)" in found
 
 
-def test_derivations_that_the_rules_do_not_settle_are_told_above_a_limit():
-    assert doubts(left=UNSETTLED) == []
-    (found,) = doubts(left=0.125)
-    assert "do not settle which derivation is right (−log p 0.12 per form)" in found
-
-
-def test_rules_that_grow_with_the_data_are_told_above_a_limit():
-    assert ONE_FORM * 10 == 3.0
+def test_a_warning_says_that_the_rules_grow_with_the_data():
     for alone in (0, 1, 3):
-        assert doubts([*([n] for n in range(alone)), *[[9]] * (10 - alone)]) == []
-    assert doubts([[0], [0], [1], [1], [2], [2]]) == []
-    (found,) = doubts([[0, 9], [1, 9], [2, 9], [3, 9], *[[9]] * 6])
-    assert found.startswith("4 of 10 forms need a rule of their own: rules that grow")
-
-
-def test_three_forms_are_enough_for_rules_to_grow_and_two_are_too_few():
-    assert doubts([[0], [1]]) == []
-    (found,) = doubts([[0], [1], [2]])
-    assert found.startswith("3 of 3 forms")
+        assert warnings([*([n] for n in range(alone)), *[[9]] * (10 - alone)]) == []
+    assert warnings([[0], [0], [1], [1], [2], [2]]) == []
+    (found,) = warnings([[0, 9], [1, 9], [2, 9], [3, 9], *[[9]] * 6])
+    assert found.startswith("4 of 10 forms need a rule of their own: the number of rules grows")

@@ -1,4 +1,4 @@
-"""The transducer under a grammar: likelihoods, predictions and origins, worked out by hand."""
+"""The transducer with a grammar: likelihoods, predictions and origins, computed by hand."""
 
 import math
 
@@ -53,7 +53,7 @@ def pair(source, target):
     return Pair(tuple(source.split()), tuple(target.split()))
 
 
-def said(model, source, target):
+def joint(model, source, target):
     """Log p(target, a | source) for every alignment a of the target's length."""
     source, target = SOURCE.encode(source), TARGET.encode(target)
     table = model.spoken(torch.arange(len(SOURCE))).detach()
@@ -71,7 +71,7 @@ def said(model, source, target):
 
 
 def mixed(likely, target, noise):
-    """Log p when there is noise, which takes every word or the end for one of 12."""
+    """Log p with noise, under which each of 11 words and the end has the probability 1/12."""
     return math.log((1 - noise) * math.exp(likely) + noise * (1 / 12) ** (len(target) + 1))
 
 
@@ -91,12 +91,12 @@ PAIRS = [
 
 @pytest.mark.parametrize("marginal", ["sum", "max"])
 @pytest.mark.parametrize("batch", [shared, unshared])
-def test_the_likelihood_is_that_of_the_alignments_and_the_noise(marginal, batch):
+def test_the_likelihood_mixes_alignments_and_noise(marginal, batch):
     model = model_of(marginal=marginal)
     gathered = torch.logsumexp if marginal == "sum" else torch.amax
     expected = []
     for source, target in PAIRS:
-        scores = said(model, source, target)
+        scores = joint(model, source, target)
         likely = float(gathered(scores, 0)) if len(scores) else -math.inf
         share = 0.05 if model.derivation(source) else 1.0
         expected.append(-mixed(likely, target, share))
@@ -110,10 +110,10 @@ def test_the_likelihood_is_that_of_the_alignments_and_the_noise(marginal, batch)
         assert_close(found.sort().values, torch.tensor(expected).sort().values)
 
 
-def test_the_marginal_is_told_the_moment_of_training():
+def test_the_marginal_depends_on_the_moment_of_training():
     model = model_of(marginal="annealed", noise=0.0)
     source, target = pair("look and look", "LOOK LOOK")
-    batch, scores = unshared([Pair(source, target)], WORLD), said(model, source, target)
+    batch, scores = unshared([Pair(source, target)], WORLD), joint(model, source, target)
     assert len(scores) == 2
     start = Moment(0, 0.0)
     early = -float(model.loss(batch, moment=start).detach()[0])
@@ -122,7 +122,7 @@ def test_the_marginal_is_told_the_moment_of_training():
     assert -float(model.loss(batch).detach()[0]) == pytest.approx(float(scores.max()))
 
 
-def test_the_loss_has_the_type_of_the_model_whatever_the_default_is():
+def test_the_loss_has_the_dtype_of_the_model():
     model, batch = model_of(), unshared(PAIRS, WORLD)
     expected = model.loss(batch).detach()
     torch.set_default_dtype(torch.float32)
@@ -131,25 +131,25 @@ def test_the_loss_has_the_type_of_the_model_whatever_the_default_is():
     assert_close(found, expected, 1e-6)
 
 
-def test_everything_is_made_where_the_batch_is():
+def test_all_tensors_are_on_the_device_of_the_batch():
     model, batch = model_of(), unshared(PAIRS, WORLD)
     loss, prob = model.loss(batch).detach(), model.alignments(batch)
-    with torch.device("meta"):  # whoever asks for no device gets one without numbers
+    with torch.device("meta"):  # a tensor without an explicit device would have no values
         assert_close(model.loss(batch).detach(), loss)
         assert_close(model.alignments(batch), prob)
 
 
-# --- what a model is made of
+# --- parts of the model
 
 
-def test_the_aligner_is_given_the_classes_as_forms_have_them():
+def test_the_aligner_has_the_class_symbols_of_forms():
     model = model_of()
     assert model.aligner.classes == (VERB, TURN)
     alone = LexicalClass("alone", ("walk",), ("WALK",))
     assert len(model_of(world=symmetry(alone), rules=[]).aligner.classes) == 1
 
 
-def test_the_noise_belongs_to_the_grammar_and_is_not_kept_with_the_weights():
+def test_the_noise_is_not_part_of_the_weights():
     state = model_of(noise=0.1).state_dict()
     assert "noise" not in state
     model = model_of(noise=0.2)
@@ -159,17 +159,17 @@ def test_the_noise_belongs_to_the_grammar_and_is_not_kept_with_the_weights():
 
 @pytest.mark.parametrize("translator", ["stack", "table"])
 @pytest.mark.parametrize("kind", ["cyclic", "symmetric"])
-def test_the_translator_is_taught_the_words_of_all_classes(kind, translator):
+def test_fitting_the_translator_teaches_all_class_words(kind, translator):
     model = model_of(world=symmetry(VERBS, TURNS, kind=kind), translator=translator)
     model.fit_translator()
     for each in (VERBS, TURNS):
         table = model.spoken(torch.tensor(SOURCE.encode(each.source))).detach()
         chosen = table[range(len(each.source)), TARGET.encode(each.target)]
-        # training ends when no gradient is larger than 1e-7
+        # training ends when all gradients are below 1e-7
         assert float(chosen.min()) > -2e-7
 
 
-def test_without_classes_there_is_nothing_to_teach():
+def test_fitting_the_translator_without_classes_changes_nothing():
     model = model_of(world=symmetry(), rules=[])
     before = {name: value.clone() for name, value in model.state_dict().items()}
     model.fit_translator()
@@ -183,14 +183,14 @@ def test_without_classes_there_is_nothing_to_teach():
     ("source", "text", "origins"),
     [
         ("walk and look", "\2\0", [2, 0]),
-        # what a hole yields keeps its own origins, constants have that of their rule's first word
+        # the origin of a constant is the first word of its rule
         ("and walk twice", constant(GO) + "\1\1" + constant(STOP), [0, 1, 1, 0]),
         ("walk and look after", "\2" + constant(GO) + "\0", [2, 3, 0]),
         ("walk left", "\1" + constant(GO) + "\0", [1, 0, 0]),
         ("look and walk left", "\3" + constant(GO) + "\2\0", [3, 2, 2, 0]),
     ],
 )
-def test_every_word_of_a_yield_has_an_origin(source, text, origins):
+def test_origins_are_the_source_positions_of_a_yield(source, text, origins):
     model = model_of()
     assert model.origins(model.form(SOURCE.encode(source.split())), text) == origins
 
@@ -204,17 +204,17 @@ def predict(model, source, n_best=9):
     return found
 
 
-def test_without_a_derivation_the_prediction_is_not_finished():
+def test_a_source_without_a_derivation_has_an_unfinished_prediction():
     assert predict(model_of(), "twice walk") == [Hypothesis((), -math.inf, finished=False)]
 
 
 @pytest.mark.parametrize("source", ["walk and look", "and walk", "look after", "walk left after"])
-def test_a_prediction_has_the_likelihood_that_its_alignments_give_it(source):
+def test_a_prediction_has_the_likelihood_of_its_alignments(source):
     model = model_of(noise=0.3)
     found = predict(model, source)
     assert len(found) == (1 if source == "and walk" else 2)
     for hypothesis in found:
-        scores = said(model, source.split(), TARGET.decode(hypothesis.words))
+        scores = joint(model, source.split(), TARGET.decode(hypothesis.words))
         expected = math.log(0.7) + float(torch.logsumexp(scores, 0))
         assert hypothesis.log_prob == pytest.approx(expected, abs=1e-12)
         assert hypothesis.finished
@@ -222,7 +222,7 @@ def test_a_prediction_has_the_likelihood_that_its_alignments_give_it(source):
     assert predict(model, source, n_best=1) == found[:1]
 
 
-def test_the_likelihood_of_a_prediction_is_worked_out_in_double_precision():
+def test_the_likelihood_of_a_prediction_is_computed_in_double_precision():
     model = model_of()
     expected = predict(model, "walk and look")
     torch.set_default_dtype(torch.float32)

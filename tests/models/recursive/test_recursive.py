@@ -1,4 +1,4 @@
-"""The transducer with a recursive aligner: a distribution that obeys the theorems, and learns."""
+"""The transducer with a recursive aligner: theorems, probabilities, learning, command line."""
 
 import json
 import math
@@ -34,8 +34,8 @@ RECURSIVE = TransducerConfig(aligner="recursive", k=5, d=4)
 
 
 def rules(symmetry, *texts):
-    """Rules from text: ``_ twice = 0 0``; words stand for their classes, in quotes for
-    themselves.
+    """Rules from text, such as ``_ twice = 0 0``; a word stands for its class, a quoted target
+    word for a constant.
     """
 
     def one(text):
@@ -100,9 +100,9 @@ def test_theorem_2_the_alignment_is_the_same_along_an_orbit():
         assert_close(model.alignments(unshared(moved(PAIRS, g, BOTH), BOTH)), expected)
 
 
-def family(pair):
-    """All pairs that moving each class word by itself makes of one: G^N, with the alignment of
-    ``walk twice and look left``.
+def family():
+    """The orbit under G^N: all pairs with the form and the alignment of ``walk twice and look
+    left``.
     """
     for v, w in product(range(4), repeat=2):
         for d in range(2):
@@ -111,19 +111,19 @@ def family(pair):
 
 
 def test_theorem_4_the_orbit_given_the_alignment_is_the_product_of_the_class_sizes():
-    # with these rules the form has one alignment, so it is known without any training
+    # under these rules the form has only one alignment
     model = model_of(BOTH, "walk = 0", "walk twice = 0 0", "walk left = 1 0", "_ and _ = 0 2")
-    pairs = list(family(PAIRS[0]))
+    pairs = list(family())
     assert len(set(pairs)) == 4 * 4 * 2
     losses = model.loss(unshared(pairs, BOTH))
     assert_close(losses, losses[:1].expand_as(losses))
 
 
 def test_theorem_4_needs_the_alignment_to_be_known():
-    # the second alignment, of (walk twice and look) left, has mass, too
+    # the alignment of (walk twice and look) left also has a positive probability
     model = model_of(BOTH, "walk = 0", "_ twice = 0 0", "_ left = 1 0", "_ and _ = 0 2")
-    pairs = [p._replace(target=(p.target[2], *p.target[:2], p.target[3])) for p in family(PAIRS[0])]
-    mixed = [pairs[0], *list(family(PAIRS[0]))[1:]]
+    pairs = [p._replace(target=(p.target[2], *p.target[:2], p.target[3])) for p in family()]
+    mixed = [pairs[0], *list(family())[1:]]
     losses = model.loss(unshared(mixed, BOTH)).detach()
     assert len({round(float(x), 6) for x in losses}) > 1
 
@@ -140,7 +140,7 @@ def test_the_distribution_over_targets_sums_to_one():
         assert total == pytest.approx(1 - share * (3 / 4) ** 5, abs=1e-9)
 
 
-def test_a_pair_s_loss_is_the_same_alone_and_in_any_batch():
+def test_the_loss_of_a_pair_does_not_depend_on_its_batch():
     model = model_of(BOTH, *SIMPLE)
     together = model.loss(unshared(PAIRS, BOTH))
     alone = torch.cat([model.loss(unshared([pair], BOTH)) for pair in PAIRS])
@@ -149,7 +149,7 @@ def test_a_pair_s_loss_is_the_same_alone_and_in_any_batch():
     assert_close(model.loss(shared(PAIRS, BOTH))[rows.row], together)
 
 
-def test_predictions_come_with_their_likelihoods_best_first():
+def test_predictions_are_sorted_by_likelihood():
     model = model_of(BOTH, *SIMPLE, noise=1e-12)
     source = unshared(PAIRS[:1], BOTH).source
     (found,) = model.predict(source, max_length=9, n_best=5)
@@ -160,14 +160,14 @@ def test_predictions_come_with_their_likelihoods_best_first():
     assert_close(torch.tensor([h.log_prob for h in found]), expected, 1e-6)
 
 
-def test_constants_are_aligned_with_a_word_of_their_rule():
+def test_a_constant_is_aligned_with_a_word_of_its_rule():
     world = symmetry(VERBS)
     model = model_of(world, "walk = 0", "and _ = 'go' 1 'stop'")
     prob = model.alignments(unshared([Pair(("and", "walk"), ("go", "WALK", "stop"))], world))[0]
     assert prob.argmax(1).tolist() == [1, 2, 1, 3]
 
 
-def test_weights_come_to_prefer_the_derivations_of_the_targets():
+def test_trained_weights_prefer_the_derivations_of_the_targets():
     model = model_of(BOTH, "walk = 0", "_ twice = 0 0", "_ and _ = 0 2")
     walk, and_, twice = (
         BOTH.source_classes[BOTH.source.index[w]] for w in ("walk", "and", "twice")
@@ -183,12 +183,7 @@ def test_weights_come_to_prefer_the_derivations_of_the_targets():
 # --- learning
 
 
-EXACT = {
-    "doubling",
-    "chains without short ones",
-    "owners",
-    "lists",
-}
+EXACT = {"doubling", "chains without short ones", "owners", "lists"}
 
 
 @pytest.mark.parametrize("tongue", [t for t in TONGUES if t.name in EXACT], ids=lambda t: t.name)
@@ -208,19 +203,19 @@ def test_wrong_pairs_become_exceptions(name):
     assert set(wrong) == {pair for pair, _ in trained.model.learned.exceptions}
 
 
-def test_what_lies_outside_such_rules_is_noticed():
+def test_data_that_rules_cannot_express_give_a_warning():
     (reversal,) = (t for t in TONGUES if not t.within)
     train, _ = reversal.pairs(80, seed=0)
     warnings = fit(train, reversal.classes, model=RECURSIVE).model.learned.warnings
-    assert any("outside what such rules can say" in w for w in warnings)
+    assert any("unable to express the data" in w for w in warnings)
 
 
-def test_a_rule_that_one_pair_speaks_for_is_named():
+def test_a_warning_names_a_rule_with_one_supporting_pair():
     train = [Pair((v,), (a,)) for v, a in zip(VERBS.source, VERBS.target, strict=True)] + [
         Pair(("walk", "twice"), ("WALK", "WALK"))
     ]
     learned = fit(train, [VERBS], model=RECURSIVE).model.learned
-    assert any("only 1 pair speaks for □ twice → 0 0" in w for w in learned.warnings)
+    assert any("only 1 pair supports □ twice → 0 0" in w for w in learned.warnings)
 
 
 # --- the command line
@@ -259,7 +254,7 @@ def call(capsys):
     return run
 
 
-def test_the_rules_are_shown_with_their_support(call, run_of_rules):
+def test_grammar_prints_the_rules_with_their_support(call, run_of_rules):
     status, out, _ = call("grammar", run_of_rules)
     assert status == 0
     assert "□ twice → 0 0" in out
@@ -268,7 +263,7 @@ def test_the_rules_are_shown_with_their_support(call, run_of_rules):
     assert {rule["text"]: rule["support"] for rule in content["rules"]}["□ twice → 0 0"] == 4
 
 
-def test_a_derivation_is_shown_as_text_and_as_a_picture(call, run_of_rules, tmp_path):
+def test_grammar_prints_and_plots_a_derivation(call, run_of_rules, tmp_path):
     picture = tmp_path / "tree.png"
     status, out, _ = call(
         "grammar", run_of_rules, "--derive", "jump thrice twice", "--plot", picture
@@ -283,7 +278,7 @@ def test_a_derivation_is_shown_as_text_and_as_a_picture(call, run_of_rules, tmp_
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_has_no_derivation_is_refused(call, run_of_rules):
+def test_predict_fails_on_a_sentence_without_a_derivation(call, run_of_rules):
     status, out, err = call("predict", run_of_rules, "jump twice", "jump jump")
     assert (status, out) == (1, "JUMP JUMP\n\n")
     assert err == "equitrans: 'jump jump': no derivation\n"
@@ -292,7 +287,7 @@ def test_what_has_no_derivation_is_refused(call, run_of_rules):
     assert call("grammar", run_of_rules, "--derive", "jump jump")[0] == 1
 
 
-def test_another_run_may_be_fallen_back_on(call, run_of_rules):
+def test_predict_uses_the_fallback_run_without_a_derivation(call, run_of_rules):
     fallback = run_of_rules.parent / "lstm"
     status, out, err = call(
         "predict", run_of_rules, "jump jump", "jump twice", "--fallback", fallback
@@ -302,7 +297,7 @@ def test_another_run_may_be_fallen_back_on(call, run_of_rules):
     assert out.splitlines()[1] == "JUMP JUMP"
 
 
-def test_a_finished_run_says_so_and_evaluates_and_loads(call, run_of_rules):
+def test_a_finished_run_resumes_evaluates_and_loads(call, run_of_rules):
     status, _, err = call("train", "--resume", run_of_rules)
     assert status == 0
     assert "nothing left to train" in err
@@ -312,7 +307,7 @@ def test_a_finished_run_says_so_and_evaluates_and_loads(call, run_of_rules):
     assert [len(best) for best in trained.n_best(["jump thrice twice"], n=3)] == [1]
 
 
-def test_an_lstm_has_no_rules_to_show(call, run_of_rules):
+def test_grammar_rejects_a_run_with_an_lstm(call, run_of_rules):
     status, _, err = call("grammar", run_of_rules.parent / "lstm")
     assert status == 2
     assert "--model.aligner recursive" in err

@@ -1,4 +1,4 @@
-"""All derivations packed, and the weights that are trained on them, against a list of all."""
+"""Forests and the weights trained on them, against a list of all derivations."""
 
 import math
 import random
@@ -8,10 +8,9 @@ import pytest
 import torch
 
 from equitrans.models.recursive import weights as derivation_weights
-from equitrans.models.recursive.derivations import text_of
-from equitrans.models.recursive.forests import Forest
+from equitrans.models.recursive.chart import yield_of
 from equitrans.models.recursive.rules import HOLE, Grammar, Rule
-from equitrans.models.recursive.weights import Packed, fit_weights
+from equitrans.models.recursive.weights import Forest, Packed, fit_weights
 from trees import (
     CLASSES,
     FORMS,
@@ -45,11 +44,11 @@ def test_a_forest_sums_over_all_derivations_of_every_form_in_it():
 
 
 def fitting(form, target):
-    """The derivations of a form whose yield a target allows."""
+    """The derivations of a form whose yield fits a target."""
     return [
         tree
         for tree in derivations(RICH, form)
-        if len(text := text_of(RICH, tree)) == len(target)
+        if len(text := yield_of(RICH, tree)) == len(target)
         and all(a in atoms for a, atoms in zip(text, target, strict=True))
     ]
 
@@ -62,7 +61,7 @@ def test_a_forest_under_a_target_sums_over_the_derivations_that_yield_it(first):
     for form in FORMS[:6]:
         if first == "all":
             forest.add(form)
-        for text in sorted({text_of(RICH, tree) for tree in derivations(RICH, form)}):
+        for text in sorted({yield_of(RICH, tree) for tree in derivations(RICH, form)}):
             target = tuple("".join(sorted({a, draw.choice(text)})) for a in text)
             for each in {tuple(text), target} - {t for f, t in nodes if f == form}:
                 nodes[form, each] = forest.add_under(form, each)
@@ -72,8 +71,8 @@ def test_a_forest_under_a_target_sums_over_the_derivations_that_yield_it(first):
         assert found[node] == pytest.approx(expected, abs=1e-10)
 
 
-def test_what_a_rule_drops_is_summed_over_whatever_the_target():
-    # the second part, of three words, yields nothing that the target has
+def test_a_dropped_hole_is_summed_over_all_its_derivations():
+    # no yield of the second part, of three words, is a piece of the target
     form, target = (B, OP, A, OP, B), ("\0",)
     trees = fitting(form, target)
     assert len({tree.children[-1] for tree in trees if tree.children}) > 2
@@ -83,7 +82,7 @@ def test_what_a_rule_drops_is_summed_over_whatever_the_target():
     assert values(aligner, forest)[under] == pytest.approx(expected, abs=1e-10)
 
 
-def test_nodes_stand_above_the_nodes_of_their_edges():
+def test_a_node_has_a_higher_level_than_the_nodes_below():
     forest = Forest(RICH, CLASSES)
     for form in FORMS:
         forest.add_under(form, ("\0",))
@@ -99,7 +98,7 @@ def test_a_form_is_packed_once_and_so_are_its_parts():
     size = len(forest.levels), len(forest.edges)
     assert forest.add(FORMS[-1]) == whole
     assert (len(forest.levels), len(forest.edges)) == size
-    # of a part nothing is new but the node over its rules
+    # a part that is packed already adds only its top node
     assert forest.add(FORMS[-1][-2:]) == size[0]
     assert len(forest.levels) == size[0] + 1
 
@@ -113,11 +112,10 @@ def test_a_form_under_a_target_is_packed_once():
     assert (len(forest.levels), len(forest.edges)) == size
 
 
-def test_a_form_without_a_derivation_is_a_node_without_edges():
+def test_a_form_without_a_derivation_has_no_node():
     forest = Forest(RICH, CLASSES)
-    node = forest.add((OP,))
-    assert (forest.levels, forest.edges) == ([1], [])
-    assert node == 0
+    assert forest.add((OP,)) is None
+    assert (forest.levels, forest.edges) == ([], [])
     assert forest.add_under((OP,), ("\0",)) is None
     assert forest.add_under((A,), ("\0", "\0", "\0")) is None
 
@@ -146,9 +144,9 @@ def first_yield(aligner, form):
     return aligner.alignments(form)[0].text
 
 
-def test_weights_stay_at_the_counts_when_they_are_pulled_hard(monkeypatch):
+def test_weights_start_from_smoothed_relative_frequencies(monkeypatch):
     monkeypatch.setattr(derivation_weights, "PULL", 1e9)
-    # not (a op a): each rule stands once in the hole that it stands in, the word in two
+    # not (a op a): each hole has one rule; the word stands in two holes
     aligner, _ = fitted([(WIDE, ("\1", "\3", "\1", "\3"))])
     n, smooth = len(TWO), derivation_weights.SMOOTHING
     counts = torch.full((n, 2, n), smooth)
@@ -160,9 +158,9 @@ def test_weights_stay_at_the_counts_when_they_are_pulled_hard(monkeypatch):
     assert torch.allclose(aligner.holds, torch.zeros(n, 2, 2), atol=1e-6)
 
 
-def test_derivations_of_a_target_share_its_count(monkeypatch):
+def test_the_derivations_of_a_target_share_its_count(monkeypatch):
     monkeypatch.setattr(derivation_weights, "PULL", 1e9)
-    # (not a) twice and not (a twice), alike in what they yield: half a count each
+    # (not a) twice and not (a twice) have the same yield: half a count each
     aligner, _ = fitted([((NOT, A, TWICE), ("\1", "\1"))])
     smooth = derivation_weights.SMOOTHING
     share = (0.5 + smooth) / (1 + len(TWO) * smooth)
@@ -171,23 +169,13 @@ def test_derivations_of_a_target_share_its_count(monkeypatch):
 
 
 def counted(observed, monkeypatch, edges):
-    """The (rule, child) that are counted in a first hole when training has room for so many edges,
-    and −log p.
-    """
+    """The (rule, child) counted in first holes under a limit of edges, and −log p."""
     monkeypatch.setattr(derivation_weights, "PULL", 1e9)
     monkeypatch.setattr(derivation_weights, "EDGES", edges)
     aligner, left = fitted(observed)
     child = torch.tensor(aligner.weights().child)[:, 0]
     seen = {(r, c) for r, c in (child > child.mean(1, keepdim=True) + 0.1).nonzero().tolist()}
     return seen, left
-
-
-def edges_of(*observed):
-    forest = Forest(TWO, CLASSES)
-    for form, target in observed:
-        forest.add_under(form, target)
-        forest.add(form)
-    return len(forest.edges)
 
 
 SHORT, LONG = ((NOT, A), ("\1", "\1")), ((A, OP, A, TWICE), ("\0", "\2"))
@@ -201,18 +189,7 @@ def test_the_shortest_forms_are_trained_on_first(monkeypatch):
     assert left == pytest.approx(0.0, abs=1e-9)
 
 
-def test_forms_are_added_until_there_are_more_edges_than_the_limit(monkeypatch):
-    limit = edges_of(SHORT)
-    assert len(counted([LONG, SHORT], monkeypatch, limit)[0]) > 1
-    assert len(counted([LONG, SHORT], monkeypatch, limit - 1)[0]) == 1
-
-
-def test_forms_of_one_length_are_trained_on_in_their_order(monkeypatch):
-    other = ((NOT, B), ("\1", "\1"))
-    assert counted([other, SHORT], monkeypatch, 0)[0] == {(1, 0)}
-
-
-def test_nothing_is_trained_where_no_target_is_derived():
+def test_weights_stay_as_they_are_if_no_target_is_derived():
     aligner = random_aligner(TWO)
     before = aligner.flat().tolist()
     assert fit_weights(aligner, []) == 0.0
@@ -224,13 +201,13 @@ def some_targets(length, seed):
     """A derivable target for every form of a length that has one."""
     draw = random.Random(seed)
     every = {
-        form: sorted({text_of(RICH, tree) for tree in derivations(RICH, form)})
+        form: sorted({yield_of(RICH, tree) for tree in derivations(RICH, form)})
         for form in product(range(5), repeat=length)
     }
     return [(form, tuple(draw.choice(texts))) for form, texts in every.items() if texts]
 
 
-def test_training_ends_where_the_likelihood_with_its_pull_is_highest(monkeypatch):
+def test_training_maximises_the_regularised_likelihood(monkeypatch):
     observed = some_targets(3, seed=0)[::2]
     aligner, left = fitted(observed, RICH)
     with monkeypatch.context() as patch:
@@ -250,7 +227,7 @@ def test_training_ends_where_the_likelihood_with_its_pull_is_highest(monkeypatch
     assert float(flat.grad.abs().max()) < 1e-4
 
 
-def test_weights_are_trained_in_double_precision_whatever_they_are_kept_in():
+def test_weights_are_trained_in_double_precision_also_if_stored_in_single():
     observed = some_targets(2, seed=0)
     _, expected = fitted(observed, RICH)
     aligner = random_aligner().float()

@@ -1,0 +1,235 @@
+"""The chart of a form: derivations summed under a semiring, and parses under a target.
+
+``Grammar.analyses`` gives the packed chart: each derivable span with the rules at its root.
+``inside`` walks it once, from small spans to large ones, and the semiring says what is computed:
+the aligner sums over the derivations of each yield or takes the best derivation. ``parse`` is a
+separate walk, because learning spends most of its time there: it ignores the rule at the root of a
+hole and keeps only yields that are pieces of a given target.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Generic, TypeVar
+
+from equitrans.models.recursive.rules import Form, Grammar, Span
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A derivation: the rule at its root, the spans of the rule's symbols, the trees in its holes.
+
+    A child comes with the place of its hole in the left side. The tree of a parse leaves out
+    holes that the right side does not mention.
+    """
+
+    rule: int
+    spans: tuple[Span, ...]
+    children: tuple[tuple[int, "Tree"], ...]
+
+    def nodes(self) -> Iterator["Tree"]:
+        """The tree and all trees below it."""
+        yield self
+        for _, child in self.children:
+            yield from child.nodes()
+
+
+def yield_of(grammar: Grammar, tree: Tree) -> str:
+    """The yield of a derivation."""
+    below = {k: yield_of(grammar, child) for k, child in tree.children}
+    return grammar.rules[tree.rule].join(tree.spans, below)
+
+
+def origins_of(grammar: Grammar, tree: Tree) -> list[int]:
+    """The source position of every word of the yield; for a constant, its rule's first word."""
+    rule = grammar.rules[tree.rule]
+    below = {k: origins_of(grammar, child) for k, child in tree.children}
+    out: list[int] = []
+    for k in rule.right:
+        out += below[k] if k in below else [tree.spans[k if k >= 0 else rule.anchor][0]]
+    return out
+
+
+V = TypeVar("V")
+
+
+class Semiring(ABC, Generic[V]):
+    """The operations of a walk: a value for each span and rule at its root."""
+
+    @abstractmethod
+    def hole(self, r: int, k: int, part: Form, below: dict[int, V]) -> V:
+        """The sum over the rules at the root of the part in hole ``k`` of rule ``r``."""
+
+    @abstractmethod
+    def rule(self, r: int, spans: tuple[Span, ...], holes: list[V], total: V | None) -> V:
+        """``total`` plus the product of rule ``r`` with the values of its holes."""
+
+    def prune(self, total: V) -> V:
+        """The value without the summands that are too small to keep."""
+        return total
+
+
+def inside(grammar: Grammar, form: Form, semiring: Semiring[V]) -> dict[int, V]:
+    """The value of a form for each rule at its root; empty if the form has no derivation."""
+    chart: dict[Span, dict[int, V]] = {}
+    fillings: dict[tuple[int, int, Span], V] = {}
+    for span, analyses in grammar.analyses(form).items():
+        here: dict[int, V] = {}
+        for r, spans in analyses:
+            holes = []
+            for k, place in enumerate(grammar.rules[r].holes):
+                key = (r, k, spans[place])
+                if key not in fillings:
+                    p, q = spans[place]
+                    fillings[key] = semiring.hole(r, k, form[p:q], chart[p, q])
+                holes.append(fillings[key])
+            here[r] = semiring.rule(r, spans, holes, here.get(r))
+        chart[span] = {r: semiring.prune(total) for r, total in here.items()}
+    return chart.get((0, len(form)), {})
+
+
+# --- parses under a target
+
+Target = tuple[str, ...]
+"""For each target word, the atoms it may come from: positions, or a constant. It has several atoms
+where the data do not determine the origin."""
+
+KEPT_YIELDS = 60
+"""Largest number of yields of a span in a parse; only ambiguous targets have more."""
+
+
+class Pieces:
+    """Decides where yields fit into a target.
+
+    >>> pieces = Pieces(("a", "ab", "b"))
+    >>> pieces.fits("ab"), pieces.fits("ba"), pieces.at("b", 1)
+    (True, False, True)
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._plain = "".join(target) if all(len(atoms) == 1 for atoms in target) else None
+        self._cache: dict[str, bool] = {}
+
+    def at(self, piece: str, start: int) -> bool:
+        """Whether a yield fits at a place."""
+        if self._plain is not None:
+            return self._plain.startswith(piece, start)
+        if start + len(piece) > len(self.target):
+            return False
+        return all(a in atoms for a, atoms in zip(piece, self.target[start:], strict=False))
+
+    def fits(self, piece: str) -> bool:
+        """Whether a yield fits anywhere."""
+        if self._plain is not None:
+            return piece in self._plain
+        known = self._cache.get(piece)
+        if known is None:
+            last = len(self.target) - len(piece)
+            known = any(self.at(piece, start) for start in range(last + 1))
+            self._cache[piece] = known
+        return known
+
+    def whole(self, piece: str) -> bool:
+        """Whether a yield fits the whole target."""
+        return len(piece) == len(self.target) and self.at(piece, 0)
+
+
+def meet(one: Target, other: Target) -> Target | None:
+    """The target that allows what both targets allow; None if a word has no common atom.
+
+    >>> meet(("ab", "c"), ("b", "cd")), meet(("a",), ("b",))
+    (('b', 'c'), None)
+    """
+    if one == other:
+        return one
+    if len(one) != len(other):
+        return None
+    common = tuple("".join(a for a in x if a in y) for x, y in zip(one, other, strict=True))
+    return common if all(common) else None
+
+
+Step = tuple[float, int, tuple[Span, ...], tuple[str, ...]]
+"""The cost of a derivation, its rule, the spans of the rule's symbols, the yields of used holes."""
+
+
+@dataclass(frozen=True)
+class Parse:
+    """The derivable spans of a form, and for each span the yields that fit the target, every one
+    with the last step of its cheapest derivation.
+    """
+
+    form: Form
+    target: Target
+    spans: frozenset[Span]
+    yields: dict[Span, dict[str, Step]]
+    grammar: Grammar
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """Decides where yields fit."""
+        return Pieces(self.target)
+
+    @cached_property
+    def root(self) -> str | None:
+        """The cheapest yield of the whole form that fits the target; None if none fits."""
+        whole = self.yields.get((0, len(self.form)), {})
+        right = [y for y in whole if self.pieces.whole(y)]
+        return min(right, key=lambda y: (whole[y][0], y), default=None)
+
+    @property
+    def derives_form(self) -> bool:
+        """Whether the form has a derivation, whatever its yield."""
+        return (0, len(self.form)) in self.spans
+
+    def tree(self) -> Tree | None:
+        """The cheapest derivation of the target; None if it has none."""
+
+        def build(span: Span, text: str) -> Tree:
+            _, r, spans, texts = self.yields[span][text]
+            used = zip(self.grammar.rules[r].used, texts, strict=True)
+            return Tree(r, spans, tuple((k, build(spans[k], below)) for k, below in used))
+
+        return None if self.root is None else build((0, len(self.form)), self.root)
+
+    def rules(self) -> set[int]:
+        """The rules of the cheapest derivation of the target; empty if it has none."""
+        tree = self.tree()
+        return set() if tree is None else {node.rule for node in tree.nodes()}
+
+
+def parse(grammar: Grammar, form: Form, target: Target) -> Parse:
+    """Parse a form: find all yields of its spans that are pieces of the target.
+
+    A derivation costs one for each rule in it, so the cheapest derivation is the shortest.
+    """
+    pieces, most = Pieces(target), len(target)
+    found: dict[Span, dict[str, Step]] = {}
+    spans = grammar.analyses(form)
+    for span, analyses in spans.items():
+        here: dict[str, Step] = {}
+        for r, places in analyses:
+            rule = grammar.rules[r]
+            used = rule.used
+            below = [found[places[k]] for k in used if places[k] in found]
+            if len(below) < len(used):
+                continue
+            for texts in product(*below):
+                text = rule.join(places, dict(zip(used, texts, strict=True)))
+                if len(text) > most:
+                    continue
+                cost = 1.0 + sum(b[t][0] for b, t in zip(below, texts, strict=True))
+                known = here.get(text)
+                if known is not None:
+                    if cost < known[0]:
+                        here[text] = (cost, r, places, texts)
+                elif pieces.fits(text):
+                    here[text] = (cost, r, places, texts)
+        if here:
+            if len(here) > KEPT_YIELDS:
+                kept = sorted(here, key=lambda y: (here[y][0], y))[:KEPT_YIELDS]
+                here = {y: here[y] for y in kept}
+            found[span] = here
+    return Parse(form, target, frozenset(spans), found, grammar)
