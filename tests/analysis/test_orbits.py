@@ -46,7 +46,7 @@ def test_the_alignment_decides_the_family_of_a_pair_with_a_class_word_twice():
     assert Pair(("walk", "after", "run"), ("WALK", "RUN")) in straight
 
 
-def test_a_family_too_large_is_refused():
+def test_a_family_above_the_limit_is_rejected():
     many = Pair(("walk",) * 9, ("WALK",) * 9)
     with pytest.raises(DataError, match="262144 pairs"):
         family(many, SYMMETRIES["verbs"], list(range(9)))
@@ -135,7 +135,7 @@ def test_recording_orbits_of_a_sentence_outside_the_data_is_an_error(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_orbits_are_recorded_every_few_epochs_and_at_least_every_one():
+def test_recording_orbits_every_zero_epochs_is_an_error():
     with pytest.raises(ConfigError, match="orbits_every is 0; it must be 1 or more"):
         RunConfig(data=DataConfig(split="length"), orbits_every=0)
 

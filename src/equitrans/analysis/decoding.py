@@ -1,4 +1,4 @@
-"""Beam search over a whole batch.
+"""Beam search over a batch of sentences.
 
 Each step extends every live hypothesis by every word, keeps finished hypotheses as they are, and
 keeps the best ``width`` of all, ranked by log-probability per word (EOS counts as a word). The

@@ -45,26 +45,26 @@ class FixedBatch:
     def fill(self, batch: Batch) -> Batch:
         """Copy a batch into the fixed one; spare rows repeat its first row with weight zero."""
         here = self.batch
-        for room, words in ((here.source, batch.source), (here.target, batch.target)):
-            wide = words[_filled_up(len(words), len(room))]
-            room.copy_(nn.functional.pad(wide, (0, room.shape[1] - words.shape[1]), value=PAD))
+        for space, words in ((here.source, batch.source), (here.target, batch.target)):
+            rows = words[_filled_up(len(words), len(space))]
+            space.copy_(nn.functional.pad(rows, (0, space.shape[1] - words.shape[1]), value=PAD))
         spare = len(here.weight) - len(batch.weight)
         here.weight.copy_(nn.functional.pad(batch.weight, (0, spare)))
-        for room, numbers in ((here.form, batch.form), (here.first, batch.first)):
-            room.copy_(numbers[_filled_up(len(numbers), len(room))])
+        for space, numbers in ((here.form, batch.form), (here.first, batch.first)):
+            space.copy_(numbers[_filled_up(len(numbers), len(space))])
         return here
 
 
-def _filled_up(n: int, room: int) -> Int[Tensor, " room"]:
-    """``0 … n−1 0 0 …``."""
-    return nn.functional.pad(torch.arange(n), (0, room - n))
+def _filled_up(n: int, size: int) -> Int[Tensor, " size"]:
+    """``0 … n−1`` and zeros behind, ``size`` numbers in all."""
+    return nn.functional.pad(torch.arange(n), (0, size - n))
 
 
 class Recorder:
     """Makes updates; after WARM_UP updates of each phase of training it replays a CUDA graph."""
 
-    def __init__(self, room: FixedBatch) -> None:
-        self._room = room
+    def __init__(self, fixed: FixedBatch) -> None:
+        self._fixed = fixed
         self._phase: Hashable = object()  # differs from every phase of a model
         self._made = 0
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -74,7 +74,7 @@ class Recorder:
         self, batch: Batch, descend: Callable[[Batch], Tensor], *, phase: Hashable
     ) -> Tensor:
         """Make an update with ``descend``; return its loss, which the next call overwrites."""
-        fixed = self._room.fill(batch)
+        fixed = self._fixed.fill(batch)
         if phase != self._phase:
             self._phase, self._made, self._graph = phase, 0, None
         if self._made < WARM_UP:

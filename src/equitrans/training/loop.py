@@ -156,8 +156,8 @@ def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float
     total, weight = torch.zeros((), device=device), 0.0
     state.model.train()
     if state.recorder is None and _can_record(state.model):
-        room = FixedBatch.for_training(data, config.batching, config.batch, device=device)
-        state.recorder = Recorder(room)
+        fixed = FixedBatch.for_training(data, config.batching, config.batch, device=device)
+        state.recorder = Recorder(fixed)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)  # for dropout
         for batch in batches:

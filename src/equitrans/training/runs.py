@@ -182,7 +182,7 @@ class Run:
         return learning
 
     def train(self, data: Data, *, device: str | torch.device = "cpu") -> Iterator[Step]:
-        """Learn from where the run stands to its end; every step is logged before it is yielded."""
+        """Continue the run to its end; every step is logged before it is yielded."""
         with self._lock(), self._saving_divergence():
             remove_leftovers(self.path)
             if self.is_finished:

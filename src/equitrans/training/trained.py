@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from equitrans import __version__
 from equitrans.analysis import (
     Alignment,
     Audit,
@@ -74,7 +75,7 @@ FILES = ("config.json", "vocabulary.json", GRAMMAR, WEIGHTS)
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model.
+    """A trained model: vocabularies, classes, weights, and how sentences are split into words.
 
     >>> from equitrans import TransducerConfig
     >>> trained = Trained.new(TransducerConfig(), Symmetry.of([], [(("a",), ("A",))]), max_length=3)
@@ -85,7 +86,9 @@ class Trained:
     model: Model
     config: ModelConfig
     max_length: int
+    """Largest number of words of a prediction."""
     characters: bool = False
+    """Whether words are single characters."""
     origin: Origin = field(default_factory=Origin)
 
     @classmethod
@@ -118,7 +121,7 @@ class Trained:
 
     def words(self, sentence: str | Sequence[str]) -> Words:
         """The words of a source sentence; raise DataError if there are none."""
-        words = self._target(sentence)
+        words = self._split(sentence)
         if not words:
             raise DataError(f"{sentence!r} has no words")
         return words
@@ -126,6 +129,8 @@ class Trained:
     def text(self, words: Iterable[str]) -> str:
         """The sentence of some words."""
         return join_words(words, characters=self.characters)
+
+    # --- questions to the model
 
     def predict(
         self, sentences: Iterable[str | Sequence[str]], *, width: int = 3
@@ -200,19 +205,21 @@ class Trained:
     ) -> Orbits:
         """The family of a sentence and its orbits; the default target is the prediction."""
         source = self.words(sentence)
-        words = self.predict([source])[0].words if target is None else self._target(target)
+        words = self.predict([source])[0].words if target is None else self._split(target)
         pair, alignment = Pair(source, words), None
         if not is_plain(pair, self.symmetry):
             alignment = [n - 1 for n in self.align(pair).best[:-1]]
         return orbits(self.model, pair, self.symmetry, alignment)
 
-    def _target(self, sentence: str | Sequence[str]) -> Words:
-        """The words of a target sentence, which may be empty."""
+    def _split(self, sentence: str | Sequence[str]) -> Words:
+        """The words of a sentence, which may be none; raise DataError if there are too many."""
         words = sentence
         if isinstance(sentence, str):
             words = split_words(sentence, characters=self.characters)
         check_sentence(words)
         return tuple(words)
+
+    # --- directories and the hub
 
     def save_pretrained(self, directory: Path | str, *, name: str | None = None) -> None:
         """Write a complete model directory with a model card."""
@@ -251,8 +258,6 @@ class Trained:
         write_atomically(directory / "config.json", _json(self._config() | more))
 
     def _config(self) -> dict[str, Any]:
-        from equitrans import __version__
-
         config = {
             "format": FORMAT,
             "version": __version__,
