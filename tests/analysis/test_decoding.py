@@ -72,7 +72,7 @@ def test_a_beam_wide_enough_finds_what_exhaustive_search_finds(seed):
 
 @pytest.mark.parametrize("width", [1, 2, 3, 5])
 @pytest.mark.parametrize("seed", range(4))
-def test_stopping_early_changes_nothing(seed, width):
+def test_stopping_early_finds_the_same_hypotheses(seed, width):
     """Against a plain beam search of one sentence that runs until everything is finished."""
     scorer = Table(words=3, seed=seed, spread=3.0)
     sources = torch.tensor([[BOS, w, EOS] for w in range(3, 23)])
@@ -108,7 +108,7 @@ def plain_beam_search(scorer, first, width, max_length):
     ]
 
 
-def test_greedy_takes_the_best_word_each_time():
+def test_greedy_search_takes_the_best_word_in_each_step():
     scorer = Table(words=3, seed=3)
     (found,), code, words = (
         beam_search(scorer, torch.tensor([[BOS, 7, EOS]]), width=1, max_length=6)[0:1],
@@ -150,7 +150,7 @@ def test_theorem_1_beam_search_commutes_with_every_element(name, marginal):
     assert compared > len(elements(world)) * 2
 
 
-def test_a_sentence_does_not_feel_its_neighbours():
+def test_a_sentence_is_decoded_alike_alone_and_in_a_batch():
     model = small(SYMMETRIES["verbs"], seed=1)
     encoded = [model.symmetry.source.encode(x) for x, _ in random_pairs(12, 9)]
     together = beam_search(model, pad_source(encoded), width=3, max_length=9, n_best=3)
@@ -174,7 +174,7 @@ def test_the_score_of_a_hypothesis_is_its_likelihood():
             assert best.log_prob == pytest.approx(-float(model.loss(batch).detach()), rel=1e-9)
 
 
-def test_no_end_in_sight_is_admitted():
+def test_a_hypothesis_that_reaches_the_maximum_length_is_not_finished():
     scorer = Table(words=2, seed=0)
     for code in range(-1, 10**4):
         scorer.cache[code] = torch.log_softmax(
@@ -185,7 +185,7 @@ def test_no_end_in_sight_is_admitted():
     assert len(best.words) == 3
 
 
-def test_exact_ties_go_by_order_and_not_by_chance():
+def test_ties_within_rounding_are_ordered_by_word_number():
     class Even(Table):
         def scores(self, code):
             noise = 1e-15 * torch.randn(6, generator=torch.Generator().manual_seed(code))
@@ -197,11 +197,11 @@ def test_exact_ties_go_by_order_and_not_by_chance():
         assert best.words == ()
 
 
-def test_nothing_in_nothing_out():
+def test_no_sentences_give_no_hypotheses():
     assert beam_search(Table(2), torch.zeros(0, 3, dtype=torch.long), width=3, max_length=4) == []
 
 
-def test_rows_of_a_state_are_chosen_at_any_depth_and_what_all_share_is_left_alone():
+def test_select_takes_rows_of_nested_tensors_and_keeps_shared_values():
     class Deep(NamedTuple):
         inner: Seen
         shared: object
@@ -214,7 +214,7 @@ def test_rows_of_a_state_are_chosen_at_any_depth_and_what_all_share_is_left_alon
 
 @pytest.mark.parametrize("width", [1, 2, 3])
 @pytest.mark.parametrize("name", ["no class", "verbs × turns", "three classes"])
-def test_batches_with_all_sharing_find_what_a_plain_search_finds_sentence_by_sentence(name, width):
+def test_predict_agrees_with_a_plain_search_of_single_sentences(name, width):
     world = SYMMETRIES[name]
     sources = [pair.source for pair in random_pairs(3, 60)]
     finished = 0

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from equitrans.analysis.evaluation import Report, Tally, evaluate, predict
-from equitrans.data.pairs import Pair
+from equitrans.data.pairs import Pair, as_pairs
 from equitrans.errors import DataError, VocabularyError
 from equitrans.paper.symmetry import LexicalClass
 from equitrans.training.config import TrainingConfig
@@ -62,9 +62,20 @@ def test_an_unknown_target_word_makes_a_pair_wrong_and_the_loss_unknown(trained)
     assert report.loss is None
 
 
-def test_nothing_to_evaluate_is_an_error(trained):
+def test_evaluating_no_pairs_is_an_error(trained):
     with pytest.raises(DataError, match="nothing to evaluate"):
         evaluate(trained.model, [], width=3, max_length=5)
+
+
+def test_one_string_is_not_a_list_of_sentences(trained):
+    with pytest.raises(DataError, match="'jump twice' is one sentence; expected a list of sent"):
+        trained.n_best("jump twice", n=1)
+
+
+def test_a_malformed_pair_is_reported_by_its_position(trained):
+    for use in (as_pairs, trained.evaluate):
+        with pytest.raises(DataError, match=r"pair 2 is .*; expected a source and a target"):
+            use([("walk", "WALK"), ("", "WALK")])
 
 
 def test_an_alignment_points_at_the_word_that_was_translated(trained):
@@ -83,7 +94,7 @@ def test_n_best_lists_are_ranked_and_begin_with_the_prediction(trained):
     assert scores == sorted(scores, reverse=True)
 
 
-def test_a_model_survives_its_directory_bit_for_bit(trained, tmp_path):
+def test_a_saved_and_loaded_model_is_equal_bit_for_bit(trained, tmp_path):
     trained.save(tmp_path / "model")
     again = Trained.load(tmp_path / "model")
     assert again.symmetry == trained.symmetry
@@ -97,7 +108,7 @@ def test_a_model_survives_its_directory_bit_for_bit(trained, tmp_path):
     assert again.predict(["jump thrice"]) == trained.predict(["jump thrice"])
 
 
-def test_random_weights_leave_the_caller_s_random_state_alone():
+def test_training_leaves_the_random_state_of_the_caller_alone():
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)

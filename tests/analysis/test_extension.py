@@ -12,8 +12,7 @@ from equitrans.errors import SymmetryError
 from equitrans.models.configs import TransducerConfig
 from equitrans.paper.symmetry import LexicalClass, Symmetry
 from equitrans.training.config import TrainingConfig
-from equitrans.training.extending import extend
-from equitrans.training.fitting import fit
+from equitrans.training.fitting import extend, fit
 from equitrans.training.trained import Trained
 from worlds import SYMMETRIES, VERBS, assert_close, random_pairs, small
 
@@ -53,7 +52,7 @@ def test_a_new_word_has_exactly_its_classmates_likelihood(size, other, added, ki
 
 
 @pytest.mark.parametrize("name", ["verbs", "verbs × turns", "symmetric verbs × colors"])
-def test_what_an_extension_changes_is_no_more_than_it_says(name):
+def test_an_extension_changes_the_table_by_no_more_than_it_reports(name):
     trained = trained_like(name)
     found = extend(trained, "verbs", {"blick": "BLICK", "dax": "DAX"})
     assert found.symmetrised <= found.in_class + 1e-15
@@ -71,7 +70,7 @@ def test_what_an_extension_changes_is_no_more_than_it_says(name):
     assert float((old / kept[:, None] - before).abs().max()) <= found.symmetrised + 1e-12
 
 
-def test_the_figures_of_an_extension_are_those_of_its_tables():
+def test_the_figures_of_an_extension_agree_with_its_tables():
     trained = trained_like("verbs")
     found = extend(trained, "verbs", {"blick": "BLICK"})
     s = trained.symmetry
@@ -88,7 +87,7 @@ def test_the_figures_of_an_extension_are_those_of_its_tables():
     assert found.diluted == pytest.approx(float((1 / (1 - new)).log().max()), rel=1e-9)
 
 
-def test_a_class_of_one_word_gives_its_classmates_the_least():
+def test_extending_a_class_of_one_word_gives_classmates_the_least_probability():
     one = LexicalClass("one", ("a",), ("A",))
     s = Symmetry.of([one], [(("b",), ("B",))])
     trained = Trained.new(TransducerConfig(k=3, d=3, embedding=4, hidden=4), s, max_length=4)
@@ -99,14 +98,14 @@ def test_a_class_of_one_word_gives_its_classmates_the_least():
     assert table[a, own] > table[a, other]
 
 
-def test_words_of_a_model_of_characters_are_characters():
-    trained = trained_like("verbs")
-    spelled = replace(trained, characters=True)
+def test_only_characters_are_added_to_a_model_of_characters():
+    spelled = replace(trained_like("verbs"), characters=True)
     with pytest.raises(SymmetryError, match="is not a character"):
         extend(spelled, "verbs", {"blick": "BLICK"})
+    assert extend(spelled, "verbs", {"x": "X"}).trained.symmetry.classes[0].source[-1] == "x"
 
 
-def test_alignments_are_not_touched():
+def test_an_extension_keeps_the_aligner():
     trained = trained_like("verbs")
     extended = extend(trained, "verbs", {"blick": "BLICK"}).trained
     for pair in random_pairs(seed=1, count=5):
@@ -118,7 +117,7 @@ def test_alignments_are_not_touched():
 
 
 def test_a_cyclic_group_would_not_do():
-    # the negative control: under it a word has a translation of its own for every classmate's
+    # the negative control: a cyclic group has another probability for each classmate's translation
     model = small(SYMMETRIES["verbs"])
     a, b = losses(model, [Pair(("walk",), ("LOOK",)), Pair(("walk",), ("RUN",))])
     assert a != pytest.approx(b, rel=1e-6)
@@ -127,7 +126,7 @@ def test_a_cyclic_group_would_not_do():
     assert a == pytest.approx(b, rel=1e-12)
 
 
-def test_an_extended_model_is_a_model_like_any_other(tmp_path):
+def test_an_extended_model_is_saved_loaded_audited_and_extended_again(tmp_path):
     torch.set_default_dtype(torch.float32)
     pairs = [
         Pair((v, *rest), (a,) * n)
@@ -157,7 +156,7 @@ def test_an_extended_model_is_a_model_like_any_other(tmp_path):
         ("verbs", {}, "no words to add"),
     ],
 )
-def test_what_cannot_be_added_is_refused(name, words, message):
+def test_known_words_and_unknown_classes_are_rejected(name, words, message):
     with pytest.raises(SymmetryError, match=message):
         extend(trained_like("verbs"), name, words)
 

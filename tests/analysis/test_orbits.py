@@ -1,4 +1,4 @@
-"""Families and orbits: definitions 3, 8 and 9, and theorem 4 as it shows."""
+"""Families and orbits: definitions 3, 8 and 9, and theorem 4."""
 
 import json
 from itertools import product
@@ -9,7 +9,7 @@ from equitrans.analysis.evaluation import losses
 from equitrans.analysis.families import family, observed_orbits, orbits, theoretical_orbits
 from equitrans.data.pairs import Pair
 from equitrans.data.source import DataConfig, load_data
-from equitrans.errors import DataError, RunError
+from equitrans.errors import ConfigError, DataError, RunError
 from equitrans.models.configs import TransducerConfig
 from equitrans.training import runs
 from equitrans.training.config import RunConfig, TrainingConfig
@@ -36,7 +36,7 @@ def test_theorem_4_a_family_is_as_large_as_the_product_of_class_sizes():
     assert family(PAIR, SYMMETRIES["no class"]) == [PAIR]
 
 
-def test_with_a_word_twice_the_alignment_decides():
+def test_the_alignment_decides_the_family_of_a_pair_with_a_class_word_twice():
     pair = Pair(("walk", "after", "walk"), ("WALK", "WALK"))
     with pytest.raises(DataError, match="a class word twice"):
         family(pair, SYMMETRIES["verbs"])
@@ -46,7 +46,7 @@ def test_with_a_word_twice_the_alignment_decides():
     assert Pair(("walk", "after", "run"), ("WALK", "RUN")) in straight
 
 
-def test_a_family_too_large_is_refused():
+def test_a_family_above_the_limit_is_rejected():
     many = Pair(("walk",) * 9, ("WALK",) * 9)
     with pytest.raises(DataError, match="262144 pairs"):
         family(many, SYMMETRIES["verbs"], list(range(9)))
@@ -68,7 +68,7 @@ def test_definition_9_untrained_sixteen_pairs_fall_into_four_orbits_of_four():
     assert set(found.observed) == set(found.theoretical)
 
 
-def test_without_classes_nothing_holds_the_family_together():
+def test_a_model_without_classes_observes_an_orbit_for_each_pair():
     model = small(SYMMETRIES["no class"])
     found = orbits(model, PAIR, SYMMETRIES["verbs"])
     assert len(found.observed) == 16
@@ -80,11 +80,11 @@ def test_observed_orbits_allow_for_rounding_and_no_more():
     assert observed_orbits([1.0, 1.1], rtol=0.2) == ((0, 1),)
 
 
-def test_orbits_do_not_run_together_link_by_link():
+def test_the_losses_of_an_observed_orbit_stay_close_to_its_first():
     assert observed_orbits([1.0, 1.4, 1.8], rtol=0.0, atol=0.5) == ((0, 1), (2,))
 
 
-def test_a_target_word_from_nowhere_is_refused():
+def test_a_target_word_without_a_source_word_is_rejected():
     with pytest.raises(DataError, match="'LOOK' does not come from a word of its class"):
         family(Pair(("walk", "after", "run"), ("LOOK", "WALK")), SYMMETRIES["verbs"])
 
@@ -109,10 +109,8 @@ def run_with_orbits(path, **settings):
 
 
 @pytest.mark.parametrize("seconds", [0.0, 100.0])
-def test_training_records_orbits_and_an_interruption_changes_nothing(
-    tmp_path, monkeypatch, seconds
-):
-    monkeypatch.setattr(runs, "CHECKPOINT_SECONDS", seconds)  # interrupted after one, and before
+def test_training_records_orbits_also_after_an_interruption(tmp_path, monkeypatch, seconds):
+    monkeypatch.setattr(runs, "CHECKPOINT_SECONDS", seconds)  # with a checkpoint, and without
     run, data = run_with_orbits(tmp_path / "whole")
     list(run.train(data))
     records = run.orbit_records()
@@ -130,11 +128,16 @@ def test_training_records_orbits_and_an_interruption_changes_nothing(
     assert best[0] == best[1]
 
 
-def test_a_sentence_that_is_not_in_the_data_cannot_be_recorded(tmp_path):
+def test_recording_orbits_of_a_sentence_outside_the_data_is_an_error(tmp_path):
     config = RunConfig(data=DataConfig(split="simple_p1"), orbits="walk walk walk")
     with pytest.raises(DataError, match="is not in the data"):
         Run.create(tmp_path / "run", config, load_data(config.data, seed=0))
     assert not (tmp_path / "run").exists()
+
+
+def test_recording_orbits_every_zero_epochs_is_an_error():
+    with pytest.raises(ConfigError, match="orbits_every is 0; it must be 1 or more"):
+        RunConfig(data=DataConfig(split="length"), orbits_every=0)
 
 
 def test_a_run_without_a_record_says_how_to_get_one(tmp_path):

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("float32")
 
 @pytest.fixture
 def settings(tmp_path):
-    """A run of two epochs on thirty pairs."""
+    """The settings of a run of two epochs on thirty pairs."""
     (tmp_path / "pairs.tsv").write_text(format_tsv(load_split("simple_p1").train[:30]))
     (tmp_path / "classes.toml").write_text(format_classes(CLASSES["both"]))
     return RunConfig(
@@ -63,7 +63,7 @@ def digest(path):
 # --- kills
 
 
-def test_what_is_killed_ends_as_if_it_had_not_been():
+def test_killed_and_resumed_work_ends_with_the_same_files():
     done = subprocess.run(
         [sys.executable, kills.__file__, "train=5", "search=1", "reproduce=1", "--seed", "5"],
         capture_output=True,
@@ -81,7 +81,7 @@ def test_what_is_killed_ends_as_if_it_had_not_been():
     assert all(row["files compared in each"] >= 6 for row in found)
 
 
-def test_half_a_file_and_another_number_would_be_noticed(settings, tmp_path):
+def test_the_kill_tests_notice_partial_files_and_changed_numbers(settings, tmp_path):
     """The negative control of the test above."""
     run = create(tmp_path / "work" / "run", settings)
     list(run.train(run.load_data()))
@@ -125,7 +125,7 @@ def test_a_file_is_flushed_then_renamed_then_its_folder_is_flushed(tmp_path, mon
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
-def test_what_a_kill_has_left_is_cleared_away(settings, tmp_path):
+def test_temporary_files_of_a_killed_process_are_removed(settings, tmp_path):
     run = create(tmp_path / "run", settings)
     (run.path / ".state.safetensors.99.tmp").write_bytes(b"half")
     (run.path / "lock").write_text("process 99 on a machine that is off\n")
@@ -133,7 +133,7 @@ def test_what_a_kill_has_left_is_cleared_away(settings, tmp_path):
     assert not [p for p in run.path.iterdir() if p.name.startswith(".") or p.name == "lock"]
 
 
-def test_a_creation_that_was_killed_can_be_begun_again(settings, tmp_path):
+def test_a_run_whose_creation_was_killed_can_be_created_again(settings, tmp_path):
     path = tmp_path / "run"
     path.mkdir()
     (path / "lock").touch()
@@ -143,7 +143,7 @@ def test_a_creation_that_was_killed_can_be_begun_again(settings, tmp_path):
         Run.open(path)
     run = create(path, settings)
     assert len(list(run.train(run.load_data()))) == 2
-    # without our lock it is a folder of somebody's
+    # without a lock file the folder is not ours
     other = tmp_path / "other"
     other.mkdir()
     (other / "vocabulary.json").write_text("{}")
@@ -182,9 +182,7 @@ def holder():
         process.stdout.close()
 
 
-def test_a_second_process_is_told_who_is_there_until_that_one_dies(
-    settings, tmp_path, holder, capsys
-):
+def test_a_locked_run_is_refused_with_the_process_that_holds_it(settings, tmp_path, holder, capsys):
     run = create(tmp_path / "run", settings)
     other = holder(run.path / "lock")
     assert main(["train", "--resume", str(run.path), "--quiet"]) == 2
@@ -197,7 +195,7 @@ def test_a_second_process_is_told_who_is_there_until_that_one_dies(
     assert not (run.path / "epochs.jsonl").exists()
     other.kill()
     other.wait()
-    assert (run.path / "lock").exists()  # but it locks nothing any more
+    assert (run.path / "lock").exists()  # the file is left, but the lock is free
     assert main(["train", "--resume", str(run.path), "--quiet"]) == 0
     assert not (run.path / "lock").exists()
 
@@ -210,7 +208,7 @@ def test_a_run_can_be_created_by_one_process_only(settings, tmp_path, holder):
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["lock"]
 
 
-def test_a_job_and_a_search_have_one_process_each(tmp_path, holder):
+def test_a_job_and_a_search_are_locked_for_one_process(tmp_path, holder):
     holder(tmp_path / "job.lock")
     with pytest.raises(RunError, match=r"job is in use by process"), claim(tmp_path / "job"):
         pass
@@ -220,7 +218,7 @@ def test_a_job_and_a_search_have_one_process_each(tmp_path, holder):
         pass
 
 
-def test_a_lock_can_be_waited_for(tmp_path, holder):
+def test_waiting_for_a_lock_ends_with_the_timeout_or_the_lock(tmp_path, holder):
     other = holder(tmp_path / "lock")
     started = time.monotonic()
     with (
@@ -235,7 +233,7 @@ def test_a_lock_can_be_waited_for(tmp_path, holder):
     assert not (tmp_path / "lock").exists()
 
 
-def test_a_lock_that_is_a_link_is_not_written_through(tmp_path):
+def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path):
     (tmp_path / "precious").write_text("mine")
     (tmp_path / "lock").symlink_to(tmp_path / "precious")
     with pytest.raises(OSError, match="symbolic links"), locked(tmp_path / "lock", what="it"):
@@ -243,7 +241,7 @@ def test_a_lock_that_is_a_link_is_not_written_through(tmp_path):
     assert (tmp_path / "precious").read_text() == "mine"
 
 
-def test_a_journal_that_was_cut_off_is_mended_by_the_next_leader(tmp_path):
+def test_a_partial_line_of_a_journal_is_removed_by_the_next_leader(tmp_path):
     journal = tmp_path / "s.journal"
     journal.write_bytes(b'{"a": 1}\n{"b"')
     (tmp_path / "s.journal.lock").symlink_to(journal)  # as Optuna leaves it
@@ -257,7 +255,7 @@ def test_a_journal_that_was_cut_off_is_mended_by_the_next_leader(tmp_path):
 
 @contextmanager
 def as_nobody():
-    """Root may write anywhere; nobody may not."""
+    """Run as the user nobody, since root may write anywhere."""
     root = os.geteuid() == 0
     if root:
         os.seteuid(65534)
@@ -268,13 +266,13 @@ def as_nobody():
             os.seteuid(0)
 
 
-def test_a_folder_that_is_none_or_cannot_be_written_to_is_named(settings, tmp_path, capsys):
+def test_a_folder_that_cannot_be_written_to_is_named_in_the_error(settings, tmp_path, capsys):
     named = ["--data", settings.data.file, "--classes", settings.data.classes, "--quiet"]
     (tmp_path / "file").write_text("")
     assert main(["train", *named, "--out", str(tmp_path / "file" / "run")]) == 2
     assert capsys.readouterr().err.strip() == f"equitrans: {tmp_path}/file/run: Not a directory"
     (tmp_path / "closed").mkdir(mode=0o555)
-    for path in (tmp_path, *list(tmp_path.parents)[:-2]):  # all below the folder of such folders
+    for path in (tmp_path, *list(tmp_path.parents)[:-2]):  # up to the system's temporary folder
         path.chmod(0o755)
     with as_nobody():
         status = main(["train", *named, "--out", str(tmp_path / "closed" / "run")])
@@ -301,7 +299,7 @@ def test_a_clock_that_goes_backwards_changes_nothing(settings, tmp_path, monkeyp
 # --- seeds
 
 
-def test_one_seed_gives_one_sha256_in_any_process(settings, tmp_path):
+def test_one_seed_gives_the_same_weights_in_every_process(settings, tmp_path):
     here = create(tmp_path / "here", settings)
     list(here.train(here.load_data()))
     sizes = [f"--model.{k}={getattr(SMALL, k)}" for k in ("k", "d", "embedding", "hidden")]
@@ -319,7 +317,7 @@ def test_one_seed_gives_one_sha256_in_any_process(settings, tmp_path):
 # --- limits
 
 
-def test_what_is_past_the_limits_is_refused(tmp_path):
+def test_sentences_vocabularies_and_classes_above_the_limits_are_rejected(tmp_path):
     quick = TrainingConfig(epochs=1)
     long = ("a",) * (LONGEST_SENTENCE + 1)
     message = r"a sentence of 1001 words \(a a a a a …\); the limit is 1000"
@@ -352,13 +350,13 @@ def test_what_is_past_the_limits_is_refused(tmp_path):
     ],
     ids=str,
 )
-def test_a_model_that_is_too_large_is_refused_before_room_is_taken(sizes, message):
+def test_a_model_that_is_too_large_is_rejected_before_memory_is_allocated(sizes, message):
     symmetry = Symmetry.of([], [(("a",), ("A",))])
     with pytest.raises((ConfigError, RunError), match=message):
         Trained.new(TransducerConfig(**sizes), symmetry, max_length=3)
 
 
-def test_long_sentences_and_many_words_are_judged_in_smaller_parts(monkeypatch):
+def test_evaluation_uses_smaller_batches_for_larger_rows(monkeypatch):
     from equitrans.data.batches import Rows
     from worlds import SYMMETRIES, random_pairs, small
 
@@ -382,7 +380,7 @@ def test_a_sentence_at_the_limit_is_trained_and_decoded():
     assert trained.n_best([source[:900]], n=1, width=1)[0]
 
 
-def test_the_kills_that_are_on_record_are_as_many_as_are_promised():
+def test_the_records_have_the_promised_number_of_kills_without_differences():
     folder = Path(__file__).parents[2] / "records" / "reliability"
     for work, count in (("train", 200), ("search", 50), ("reproduce", 50)):
         (row,) = json.loads((folder / f"kills-{work}.json").read_text())["rows"]

@@ -1,4 +1,4 @@
-"""What is written to TensorBoard is what its own reader finds."""
+"""TensorBoard's own reader finds the figures that were written."""
 
 import sys
 from dataclasses import replace
@@ -41,7 +41,7 @@ def test_epochs_are_read_back_as_they_were_written(tmp_path):
     }
 
 
-def test_epochs_that_come_again_after_a_resume_are_there_once(tmp_path):
+def test_epochs_repeated_after_a_resume_replace_the_earlier_ones(tmp_path):
     with Board(tmp_path) as board:
         for number in (1, 2, 3):
             board.add(replace(FIRST, number=number, train_loss=float(number)))
@@ -51,15 +51,15 @@ def test_epochs_that_come_again_after_a_resume_are_there_once(tmp_path):
     assert read(tmp_path)["loss/train"] == [(1, 1.0), (2, 2.0), (3, 30.0), (4, 40.0)]
 
 
-def test_without_tensorboard_one_is_told_what_to_install(tmp_path, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("tensorboard")]:
+def test_a_missing_tensorboard_is_reported_with_the_package_to_install(tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if "tensorboard" in name.split(".")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(ConfigError, match=r"pip install 'equitrans\[tensorboard\]'"):
         Board(tmp_path)
 
 
-def test_a_run_can_be_watched_while_it_trains_and_after_it_is_resumed(tmp_path):
+def test_train_with_tensorboard_writes_every_epoch(tmp_path):
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("walk\tWALK\nwalk twice\tWALK WALK\njump\tJUMP\n")
     run = tmp_path / "run"

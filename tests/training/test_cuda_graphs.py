@@ -1,4 +1,4 @@
-"""A batch brought to a fixed size is still the batch: the same loss, the same gradients."""
+"""A batch that is filled up to a fixed size has the same loss and the same gradients."""
 
 from dataclasses import replace
 
@@ -61,14 +61,14 @@ def descent(model: Model, batch: Batch, updates: int | None = 1):
     ]
 
 
-def test_every_model_that_can_be_recorded_is_tried_here():
+def test_every_model_that_a_cuda_graph_can_record_is_tested_here():
     assert {name for name in MODELS if model_of(name).static} == {
         name.partition(",")[0] for name in CONFIGS
     }
     assert not small(WORLD, translator="table").static
 
 
-def test_what_is_done_changes_with_the_phase_of_training():
+def test_the_phase_changes_when_the_operations_of_the_loss_change():
     model = small(WORLD, marginal="annealed", warm_start=0.3)
     warm, early, late = Moment(10, 0.1), Moment(500, 0.4), Moment(3000, 0.9)
     assert model.phase(warm) != model.phase(early) != model.phase(late)
@@ -97,7 +97,7 @@ def test_a_batch_at_its_fixed_size_has_the_same_loss_and_gradients(name):
     assert {narrow for _, narrow in sizes} == {True, False}
 
 
-def test_so_has_a_batch_of_forms():
+def test_a_batch_of_forms_at_its_fixed_size_has_the_same_loss_and_gradients():
     model = model_of("transducer")
     data = data_of(model)
     room = FixedBatch.for_training(data, "forms", 5, device=CPU)
@@ -113,7 +113,7 @@ def test_so_has_a_batch_of_forms():
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_rows_that_fill_up_would_be_felt_if_they_had_weight(name):
+def test_spare_rows_with_weight_would_change_the_loss(name):
     """The negative control of the test above."""
     model = model_of(name)
     data = data_of(model)
@@ -128,7 +128,7 @@ def test_rows_that_fill_up_would_be_felt_if_they_had_weight(name):
     )
 
 
-def test_nothing_of_the_last_batch_is_left_in_the_room():
+def test_filling_a_fixed_batch_overwrites_the_batch_before():
     model = model_of("attention")
     data = data_of(model)
     first, *_, last = batches(data)
@@ -147,7 +147,7 @@ def test_nothing_of_the_last_batch_is_left_in_the_room():
     assert (again.source[rows:] == again.source[0]).all()
 
 
-def test_there_is_no_more_room_than_there_are_pairs():
+def test_a_fixed_batch_has_at_most_as_many_rows_as_there_are_pairs():
     data = Rows.of(random_pairs(0, 3), SYMMETRIES["no class"])
     room = FixedBatch.for_training(data, "pairs", 128, device=CPU)
     assert len(room.batch.weight) == 3

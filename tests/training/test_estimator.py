@@ -1,4 +1,4 @@
-"""The estimator under scikit-learn's own hands."""
+"""The estimator in scikit-learn's cross-validation, searches and pipelines."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_cross_validation_finds_what_symmetry_generalises():
     assert scores.tolist() == [1.0, 1.0, 1.0]
 
 
-def test_words_in_words_out_and_texts_in_texts_out():
+def test_predictions_are_strings_or_words_like_the_training_targets():
     words = Estimator([VERBS], model=RULES).fit(
         [x.split() for x in X], [tuple(y.split()) for y in Y]
     )
@@ -45,7 +45,7 @@ def test_words_in_words_out_and_texts_in_texts_out():
     assert texts.score(X, ["I_WALK"] * len(X)) == 1 / len(X)
 
 
-def test_a_clone_has_the_settings_and_nothing_learned():
+def test_a_clone_has_the_settings_and_is_not_fitted():
     first = Estimator([VERBS], model=TransducerConfig(hidden=7), training=NEVER, seed=3)
     first.fit(X, Y)
     again = clone(first)
@@ -69,14 +69,14 @@ def test_a_grid_search_reaches_the_settings_of_model_and_training():
     assert search.predict(["jump thrice"]) == ["I_JUMP I_JUMP I_JUMP"]
 
 
-def test_it_can_be_the_end_of_a_pipeline():
+def test_an_estimator_is_the_last_step_of_a_pipeline():
     lower = FunctionTransformer(lambda sentences: [s.lower() for s in sentences])
     pipeline = make_pipeline(lower, Estimator([VERBS], model=RULES))
     predicted = cross_val_predict(pipeline, [x.upper() for x in X], Y, cv=FOLDS)
     assert list(predicted) == Y
 
 
-def test_settings_by_name():
+def test_settings_are_read_and_changed_by_name():
     estimator = Estimator()
     assert estimator.get_params(deep=False).keys() == {
         *("classes", "model", "training", "seed", "width")

@@ -1,17 +1,17 @@
-"""A run directory: made, continued bit for bit, refused where it is not whole."""
+"""Run directories: created, continued bit for bit, rejected if incomplete."""
 
-import itertools
 import json
 import math
-import os
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from equitrans.data.classes import format_classes
 from equitrans.data.pairs import format_tsv
@@ -19,11 +19,11 @@ from equitrans.data.scan import CLASSES, load_split
 from equitrans.data.source import DataConfig, load_data
 from equitrans.errors import ConfigError, DataError, DivergenceError, RunError
 from equitrans.models.configs import TransducerConfig
+from equitrans.paper import Batch, Moment
 from equitrans.training import runs
-from equitrans.training.breakdowns import Breakdown
 from equitrans.training.config import RunConfig, TrainingConfig
 from equitrans.training.runs import Run
-from equitrans.training.tensors import pack
+from equitrans.training.tensors import part
 from equitrans.training.trained import Trained
 
 SMALL = TransducerConfig(k=4, d=3, embedding=5, hidden=6, dropout=0.2)
@@ -70,7 +70,7 @@ def test_a_run_resumed_after_any_epoch_ends_with_the_same_bits(files, monkeypatc
     epochs = broken.train(broken.load_data())
     losses = [next(epochs).train_loss for _ in range(stop)]
     epochs.close()
-    # logged but not saved, as if the power had failed in between; half a line, even
+    # lines behind the checkpoint, as after a power failure; the last is partial
     with (files / "broken" / "epochs.jsonl").open("a") as log:
         log.write('{"number": 99}\n{"numb')
 
@@ -80,15 +80,13 @@ def test_a_run_resumed_after_any_epoch_ends_with_the_same_bits(files, monkeypatc
     assert weights(files / "broken") == weights(files / "whole")
     lines = (files / "broken" / "epochs.jsonl").read_text().splitlines()
     assert [json.loads(line)["number"] for line in lines] == [1, 2, 3, 4, 5, 6]
-    for one, other in zip(
-        Run.open(files / "whole").state().model.state_dict().values(),
-        Run.open(files / "broken").state().model.state_dict().values(),
-        strict=True,
-    ):
-        assert torch.equal(one, other)
+    one, other = (
+        run.learning(run.load_data()).model.state_dict() for run in (whole, Run.open(again.path))
+    )
+    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_a_run_that_never_came_to_a_checkpoint_begins_anew_from_the_same_weights(files):
+def test_a_run_without_a_checkpoint_starts_again_from_the_same_weights(files):
     settings = config(files, epochs=2)
     whole = create(files / "whole", settings)
     expected = [e.train_loss for e in whole.train(whole.load_data())]
@@ -98,8 +96,8 @@ def test_a_run_that_never_came_to_a_checkpoint_begins_anew_from_the_same_weights
     assert weights(files / "broken") == weights(files / "whole")
 
 
-def test_a_run_stopped_in_its_warm_start_goes_on(files, monkeypatch):
-    """The aligner has had no gradient then, and so the optimiser knows nothing of it."""
+def test_a_run_stopped_in_its_warm_start_continues(files, monkeypatch):
+    """The aligner has no gradient in a warm start, so the optimiser has no state for it."""
     monkeypatch.setattr(runs, "CHECKPOINT_SECONDS", 0.0)
     settings = replace(config(files), model=replace(SMALL, warm_start=0.5))
     whole = create(files / "whole", settings)
@@ -113,7 +111,7 @@ def test_a_run_stopped_in_its_warm_start_goes_on(files, monkeypatch):
     assert weights(files / "broken") == weights(files / "whole")
 
 
-def test_a_run_killed_in_mid_epoch_loses_at_most_what_was_not_saved(files):
+def test_a_killed_run_is_resumed_and_ends_with_the_same_weights(files):
     """A real process, killed without warning, then continued from the command line."""
     program = (
         "import sys; from equitrans.training import runs; from equitrans.cli.main import main\n"
@@ -140,40 +138,54 @@ def test_a_run_killed_in_mid_epoch_loses_at_most_what_was_not_saved(files):
     assert weights(files / "killed") == weights(files / "whole")
 
 
-def test_a_run_that_breaks_down_keeps_the_batch_and_says_where(files):
+def replayed(path, model):
+    """The loss of the batch that a run has saved, computed again."""
+    saved = load_file(path)
+    model.load_state_dict(part(saved, "weights."))
+    updates, done = saved["moment"].tolist()
+    with torch.random.fork_rng(devices=[]):
+        torch.set_rng_state(saved["random"])
+        batch = Batch(**part(saved, "batch."))
+        losses = model.train().loss(batch, moment=Moment(int(updates), done))
+    loss = (losses * batch.weight).sum() / batch.weight.sum()
+    return float(loss.detach()), float(saved["loss"])
+
+
+def test_a_run_that_diverges_saves_the_batch_and_names_the_file(files):
     settings = config(files, learning_rate=1000.0, weight_decay=1e30, clip=None)
     run = create(files / "run", settings)
-    with pytest.raises(DivergenceError) as error:
+    with pytest.raises(DivergenceError, match=r"epoch \d+, update \d+: the training") as error:
         list(run.train(run.load_data()))
     path = run.path / "broken.safetensors"
     assert str(error.value).endswith(f"; the batch is saved in {path}")
-    found = Breakdown.load(path)
-    assert not math.isfinite(found.meet(Run.open(run.path).trained.model))
-    with pytest.raises(RunError, match=r"does not have a batch: no batch\.first"):
-        Breakdown.load(_other(run.path))
+    again, saved = replayed(path, Run.open(run.path).trained.model)
+    assert not math.isfinite(saved)
+    assert not math.isfinite(again)
 
 
-def _other(path):
-    (path / "other.safetensors").write_bytes(pack({"random": torch.zeros(1)}))
-    return path / "other.safetensors"
+def test_the_saved_batch_has_the_same_loss_again_dropout_included(files, monkeypatch):
+    """Every loss counts as NaN here, so that it can be compared to its last bit."""
+    finite = SimpleNamespace(**vars(math) | {"isfinite": lambda value: False})
+    monkeypatch.setattr("equitrans.training.loop.math", finite)
+    run = create(files / "run", config(files))
+    with pytest.raises(DivergenceError, match="the training loss is"):
+        list(run.train(run.load_data()))
+    again, saved = replayed(run.path / "broken.safetensors", Run.open(run.path).trained.model)
+    assert again == saved > 0
 
 
-def test_a_clock_that_goes_backwards_changes_nothing(files, monkeypatch):
-    paths = [files / "calm", files / "back"]
-    for path in paths:
-        run = create(path, config(files, epochs=3, seconds=1000.0))
-        seconds = [epoch.seconds for epoch in run.train(run.load_data())]
-        assert seconds == sorted(seconds)
-        assert seconds[0] > 0
-        hours = itertools.count(start=10**9, step=-3600)
-        monkeypatch.setattr(time, "time", lambda hours=hours: float(next(hours)))
-        os.utime(files / "pairs.tsv", (0, 0))
-    assert time.time() > time.time()
-    assert weights(paths[0]) == weights(paths[1])
-    assert Run.open(paths[1]).is_finished
+def test_a_divergence_without_a_batch_saves_none(files, monkeypatch):
+    def train(*_):
+        raise DivergenceError("the loss is nan")
+
+    monkeypatch.setattr("equitrans.training.learning.train", train)
+    run = create(files / "run", config(files))
+    with pytest.raises(DivergenceError, match=r"^the loss is nan$"):
+        list(run.train(run.load_data()))
+    assert not (run.path / "broken.safetensors").exists()
 
 
-def test_a_finished_run_says_so_and_is_not_touched(files):
+def test_training_a_finished_run_again_changes_nothing(files):
     run = create(files / "run", config(files, epochs=2))
     assert not run.is_finished
     list(run.train(run.load_data()))
@@ -203,7 +215,7 @@ def test_the_best_weights_are_those_of_the_best_epoch(files):
     assert mean_loss(trained.model, valid) == pytest.approx(best.valid_loss, rel=1e-6)
 
 
-def test_a_run_keeps_all_that_decided_it(files):
+def test_a_run_directory_has_all_settings_and_the_format_number(files):
     settings = config(files)
     create(files / "run", settings)
     again = Run.open(files / "run")
@@ -213,7 +225,7 @@ def test_a_run_keeps_all_that_decided_it(files):
     assert content["seed"] == 3
 
 
-def test_a_directory_in_use_is_not_overwritten(files):
+def test_an_existing_directory_is_not_overwritten(files):
     create(files / "run", config(files))
     with pytest.raises(RunError, match="already exists"):
         create(files / "run", config(files))
@@ -222,7 +234,7 @@ def test_a_directory_in_use_is_not_overwritten(files):
         create(files / "file", config(files))
 
 
-def test_data_that_changed_are_noticed(files):
+def test_changed_data_are_reported(files):
     run = create(files / "run", config(files))
     (files / "pairs.tsv").write_text("walk\tI_WALK\n")
     with pytest.raises(RunError, match="has changed since"):
@@ -248,14 +260,21 @@ def break_config(path, **changes):
             lambda p: break_config(p, format=3, version="9.9"),
             "written by equitrans 9.9 in format 3",
         ),
+        (lambda p: break_config(p, format="two"), "is damaged: its format is 'two'"),
+        (lambda p: break_config(p, max_length=0), "max_length is 0; it must be from 1 to"),
+        (lambda p: break_config(p, max_length="3"), "max_length is '3'; it must be from 1 to"),
+        (lambda p: break_config(p, characters=1), "characters is 1; it must be true or false"),
         (lambda p: break_config(p, model={"hiden": 3}), "did you mean 'hidden'"),
         (lambda p: break_config(p, model={"hidden": 0}), "model.hidden is 0"),
         (lambda p: (p / "model.safetensors").unlink(), "--resume .*run continues it"),
-        (lambda p: (p / "model.safetensors").write_bytes(b"x"), "is damaged: it ends before"),
-        (lambda p: break_config(p, model={"hidden": 7}), "is not of the model that .* describes"),
+        (lambda p: (p / "model.safetensors").write_bytes(b"x"), "is damaged: .*header too small"),
+        (
+            lambda p: break_config(p, model={"hidden": 7}),
+            "does not fit the model that",
+        ),
     ],
 )
-def test_a_directory_that_is_not_whole_or_too_new_is_refused(files, damage, message):
+def test_an_incomplete_damaged_or_newer_directory_is_rejected(files, damage, message):
     run = create(files / "run", config(files, epochs=1))
     list(run.train(run.load_data()))
     Trained.load(run.path)
@@ -273,7 +292,7 @@ def test_a_directory_that_is_not_whole_or_too_new_is_refused(files, damage, mess
         ("[" * 100_000, "line 2: maximum recursion"),
     ],
 )
-def test_a_damaged_log_is_refused_and_half_a_line_is_not(files, line, message):
+def test_a_damaged_log_line_is_rejected_and_a_partial_last_line_is_skipped(files, line, message):
     run = create(files / "run", config(files, epochs=1))
     list(run.train(run.load_data()))
     log = run.path / "epochs.jsonl"
@@ -286,7 +305,7 @@ def test_a_damaged_log_is_refused_and_half_a_line_is_not(files, line, message):
         run.epochs()
 
 
-def test_a_damaged_state_is_refused(files):
+def test_a_damaged_checkpoint_is_rejected(files):
     run = create(files / "run", config(files, epochs=1))
     (run.path / "state.safetensors").write_bytes(b"nonsense")
     with pytest.raises(RunError, match=r"state.safetensors is damaged"):
@@ -300,12 +319,12 @@ def test_a_saved_model_is_not_a_training_run(files, tmp_path):
         Run.open(tmp_path / "model")
 
 
-def test_no_directory_at_all(tmp_path):
+def test_an_absent_directory_is_reported(tmp_path):
     with pytest.raises(RunError, match="no such run directory"):
         Run.open(tmp_path / "nothing")
 
 
-def test_settings_that_make_no_sense_are_refused(files):
+def test_impossible_data_settings_are_rejected(files):
     with pytest.raises(ConfigError, match="either --split NAME or --data FILE"):
         DataConfig()
     with pytest.raises(ConfigError, match="either --split NAME or --data FILE"):
@@ -329,8 +348,8 @@ def test_classes_of_a_split_can_come_from_a_file(files):
         load_data(DataConfig(split="simple_p1", scan_dir=str(files)), seed=0)
 
 
-def test_disk_space_running_out_leaves_the_last_checkpoint(files):
-    """A limit on the size of files stands for a full disk: writing the state fails half way."""
+def test_a_full_disk_is_reported_and_leaves_no_partial_file(files):
+    """A limit on the size of files stands for a full disk: writing the weights fails half way."""
     program = (
         "import resource, signal, sys; from equitrans.cli.main import main\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"

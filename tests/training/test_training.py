@@ -1,9 +1,8 @@
-"""The loop: what is learned, what is best, when it ends."""
+"""The training loop: what it learns, which epoch is best, when it ends."""
 
 import dataclasses
 import math
 import random
-import re
 
 import pytest
 import torch
@@ -13,13 +12,14 @@ from equitrans.analysis.evaluation import mean_loss, stuck_classes
 from equitrans.data.batches import Rows
 from equitrans.data.pairs import Pair
 from equitrans.data.scan import CLASSES, everything
-from equitrans.errors import ConfigError, DivergenceError, RunError
+from equitrans.errors import ConfigError, DivergenceError
 from equitrans.models.configs import TransducerConfig
+from equitrans.paper.base import Batch
 from equitrans.paper.symmetry import LexicalClass
-from equitrans.training.breakdowns import Breakdown
 from equitrans.training.config import TrainingConfig
 from equitrans.training.fitting import fit
 from equitrans.training.loop import TrainState, epochs_to_train, train
+from equitrans.training.tensors import part
 from worlds import SYMMETRIES, random_pairs, small
 
 WORLD = SYMMETRIES["verbs"]
@@ -109,7 +109,7 @@ def test_patience_ends_training():
     assert epochs[-1].number - s.best_epoch == 3
 
 
-def test_the_rate_falls_along_a_cosine_or_stays():
+def test_the_learning_rate_follows_the_schedule():
     for schedule, last in (("cosine", 0.02), ("constant", 1.0)):
         config = TrainingConfig(epochs=50, batch=2, schedule=schedule)
         s = state(config)
@@ -120,7 +120,7 @@ def test_the_rate_falls_along_a_cosine_or_stays():
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw"])
 @pytest.mark.parametrize("batching", ["forms", "pairs"])
-def test_every_way_of_training_lowers_the_loss(optimizer, batching):
+def test_every_optimizer_and_batching_lowers_the_loss(optimizer, batching):
     config = TrainingConfig(epochs=15, batch=2, optimizer=optimizer, batching=batching, clip=None)
     s = state(config, encoder="separate")
     before = mean_loss(s.model, rows())
@@ -146,83 +146,58 @@ def test_gradients_are_clipped(monkeypatch):
     assert max(norms) <= 0.1 + 1e-9
 
 
-def test_a_loss_that_is_no_number_ends_training_with_advice():
-    s = state()
+def poison(model):
     with torch.no_grad():
-        s.model.aligner.bilinear.fill_(math.nan)
-    with pytest.raises(RunError, match=r"training loss is nan; .*learning_rate"):
-        list(train(s, rows(), None, QUICK))
-
-
-def break_down(config, before=lambda s: None, **settings):
-    """A training that comes to a loss that is no number, kept and said."""
-    s = state(config, **settings)
-    before(s)
-    with pytest.raises(DivergenceError) as error:
-        list(train(s, rows(), rows(), config))
-    assert isinstance(error.value.breakdown, Breakdown)
-    return error.value.breakdown, str(error.value)
-
-
-def agree(one, other):
-    return one == other or (math.isnan(one) and math.isnan(other))
+        model.aligner.bilinear.fill_(math.nan)
 
 
 GROWING = {"learning_rate": 1000.0, "weight_decay": 1e30, "clip": None, "schedule": "constant"}
 
 
-@pytest.mark.parametrize("way", ["growing", "nan", "validation"])
-def test_the_batch_at_which_a_loss_is_no_number_is_kept_and_met_again(tmp_path, way):
-    config, before = TrainingConfig(epochs=9, batch=1, **GROWING), lambda s: None
-    if way == "nan":
-        config = QUICK
-
-        def before(s):
-            with torch.no_grad():
-                s.model.aligner.bilinear.fill_(math.nan)
-
-    if way == "validation":
-        config = TrainingConfig(epochs=1, batch=99, weight_decay=1e305, learning_rate=1000.0)
-    found, message = break_down(config, before, dropout=0.5)
-    kind = "validation" if way == "validation" else "training"
-    assert re.search(rf"epoch \d+: the {kind} loss is -?(nan|inf); a smaller", message)
-    assert not math.isfinite(found.loss)
-    found.save(tmp_path / "broken.safetensors")
-    again = Breakdown.load(tmp_path / "broken.safetensors")
-    assert agree(again.loss, found.loss)
-    assert agree(again.meet(small(WORLD, 7, dropout=0.5)), found.loss)
-    assert torch.equal(again.batch.source, found.batch.source)
-    assert (again.moment is None) == (way == "validation")
-
-
-def test_a_batch_is_met_again_with_the_dropout_that_it_had(monkeypatch):
-    """Any loss is taken for no number here, so that it can be compared to its last bit."""
-    monkeypatch.setattr("equitrans.training.loop.math.isfinite", lambda value: False)
-    s = state(dropout=0.5)
-    with pytest.raises(DivergenceError, match="the training loss is") as error:
-        list(train(s, rows(), None, QUICK))
-    found = error.value.breakdown
-    assert found.loss > 0
+@pytest.mark.parametrize(
+    ("kind", "where", "config", "before"),
+    [
+        ("training", "epoch 1, update 1", QUICK, poison),
+        ("training", r"epoch \d, update \d+", TrainingConfig(epochs=9, batch=1, **GROWING), None),
+        (
+            "validation",
+            "epoch 1",
+            TrainingConfig(epochs=1, batch=99, weight_decay=1e305, learning_rate=1000.0),
+            None,
+        ),
+    ],
+)
+def test_a_nan_or_infinite_loss_stops_training_with_the_batch(kind, where, config, before):
+    s = state(config, dropout=0.5)
+    if before is not None:
+        before(s.model)
+    message = rf"^{where}: the {kind} loss is -?(nan|inf); a smaller training.learning_rate"
+    with pytest.raises(DivergenceError, match=message) as error:
+        list(train(s, rows(), rows(), config))
+    broken = error.value.breakdown
+    assert not math.isfinite(broken["loss"])
+    assert ("moment" in broken) == (kind == "training")
     model = small(WORLD, 7, dropout=0.5)
-    assert found.meet(model) == found.loss
-    other = dataclasses.replace(found, random=torch.Generator().manual_seed(12345).get_state())
-    assert other.meet(model) != found.loss
+    model.load_state_dict(part(broken, "weights."))
+    batch = Batch(**part(broken, "batch."))
+    assert not model.eval().loss(batch).isfinite().all()
 
 
-def test_a_gradient_that_is_no_number_stops_training_before_it_does_harm():
+def test_a_nan_or_infinite_gradient_stops_training_before_the_weights_change():
     s = state()
     s.model.aligner.bilinear.register_hook(lambda gradient: gradient * math.inf)
     before = {name: value.clone() for name, value in s.model.state_dict().items()}
-    with pytest.raises(DivergenceError, match=r"epoch 1: the gradient is (nan|inf)") as error:
+    with pytest.raises(DivergenceError, match=r"update 1: the gradient is (nan|inf)") as error:
         list(train(s, rows(), None, QUICK))
-    assert math.isfinite(error.value.breakdown.loss)
+    assert math.isfinite(error.value.breakdown["loss"])
     assert all(torch.equal(value, before[name]) for name, value in s.model.state_dict().items())
 
 
-def test_weights_that_the_very_last_update_breaks_are_noticed():
-    config = TrainingConfig(epochs=1, batch=99, weight_decay=1e305, learning_rate=1000.0)
-    with pytest.raises(DivergenceError, match="epoch 1: the validation loss is "):
-        list(train(state(config), rows(), rows(), config))
+def test_an_infinite_sum_of_finite_losses_stops_training_without_a_batch(monkeypatch):
+    monkeypatch.setattr("equitrans.training.loop.judge", lambda model, data: (math.inf, 0.0))
+    with pytest.raises(DivergenceError, match="epoch 1: the validation loss is inf") as error:
+        list(train(state(), rows(), rows(), QUICK))
+    assert error.value.breakdown is None
 
 
 def test_passes_multiply_the_updates_of_an_epoch_and_divide_the_epochs():
@@ -233,7 +208,7 @@ def test_passes_multiply_the_updates_of_an_epoch_and_divide_the_epochs():
     assert epochs_to_train(rows(), TrainingConfig(updates=12, batch=2, passes=3)) == 2
 
 
-def test_every_pass_is_over_all_the_data_in_an_order_of_its_own():
+def test_every_pass_covers_all_data_in_a_new_order():
     config = TrainingConfig(epochs=1, batch=1, passes=20, learning_rate=1e-9, weight_decay=0.0)
     s = state(config)
     seen = []
@@ -264,8 +239,7 @@ def test_greedy_accuracy_is_what_greedy_decoding_gets_right():
     assert judge(model, data)[1] == right / len(PAIRS)
 
 
-def test_a_few_lines_teach_jump_twice():
-    """The paper's promise: a word known from its class alone is used as its classmates are."""
+def test_a_word_known_only_from_its_class_is_used_like_its_classmates():
     torch.set_default_dtype(torch.float32)
     pairs = [*PAIRS, Pair(("walk", "and", "look"), ("WALK", "LOOK")), Pair(("jump",), ("JUMP",))]
     verbs = LexicalClass("verbs", ("walk", "look", "run", "jump"), ("WALK", "LOOK", "RUN", "JUMP"))
@@ -274,8 +248,8 @@ def test_a_few_lines_teach_jump_twice():
         assert trained.predict(["jump twice"])[0].words == ("JUMP", "JUMP")
 
 
-def test_without_the_symmetry_it_is_not_taught():
-    """The negative control of the test above: no class, no promise."""
+def test_a_word_without_a_class_is_not_used_like_others():
+    """The negative control of the test above."""
     torch.set_default_dtype(torch.float32)
     pairs = [*PAIRS, Pair(("jump",), ("JUMP",))]
     wrong = 0
@@ -299,7 +273,7 @@ def start_of_scan(seed, warm_start):
     return stuck_classes(trained.model, Rows.of(pairs, trained.symmetry))
 
 
-def test_a_cold_start_that_gets_stuck_is_noticed_and_a_warm_one_does_not():
+def test_stuck_classes_of_a_cold_start_are_found_and_a_warm_start_has_none():
     """Cold, some seeds align a class's words with words of no class, and stay there."""
     seed = next(seed for seed in range(12) if start_of_scan(seed, 0.0))
     assert start_of_scan(seed, 0.1) == ()
@@ -312,10 +286,11 @@ def test_a_cold_start_that_gets_stuck_is_noticed_and_a_warm_one_does_not():
         ({"batch": 0}, "training.batch is 0"),
         ({"seconds": 0.0}, "training.seconds is 0.0; it must be above 0"),
         ({"learning_rate": 0.0}, "training.learning_rate is 0.0; it must be above 0"),
+        ({"learning_rate": 1001.0}, "training.learning_rate is 1001.0; it must be at most 1000"),
         ({"clip": -1.0}, "training.clip is -1.0"),
         ({"weight_decay": -0.1}, "training.weight_decay is -0.1; it must be 0 or more"),
     ],
 )
-def test_impossible_settings_are_refused(settings, message):
+def test_impossible_settings_are_rejected(settings, message):
     with pytest.raises(ConfigError, match=message):
         TrainingConfig(**settings)

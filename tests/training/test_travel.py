@@ -1,10 +1,11 @@
-"""A model leaves the machine that it was trained on: files, cards, the hub, other processes."""
+"""Exported models: files, cards, the hub, other processes."""
 
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 import torch
@@ -17,9 +18,10 @@ from equitrans.data.scan import VERBS, load_split
 from equitrans.errors import ConfigError, RunError
 from equitrans.models.configs import TransducerConfig
 from equitrans.training import hub
-from equitrans.training.extending import extend
-from equitrans.training.fitting import fit
+from equitrans.training.exporting import export
+from equitrans.training.fitting import extend, fit
 from equitrans.training.runs import Run
+from equitrans.training.tensors import pack, read_header, read_tensors
 from equitrans.training.trained import FILES, Trained
 from loopback_hub import TOKEN, loopback_hub
 from tiny import SETTINGS, tiny_split
@@ -83,7 +85,7 @@ def front_matter(directory):
 
 
 @pytest.mark.parametrize(("number", "advice"), [(1, "train it again"), (3, "upgrade")])
-def test_directories_of_another_format_are_refused(trained, tmp_path, number, advice):
+def test_directories_of_another_format_are_rejected(trained, tmp_path, number, advice):
     trained.save(tmp_path)
     change(tmp_path / "config.json", format=number)
     message = rf"equitrans \S+ in format {number}; this version reads format 2: please {advice}"
@@ -91,7 +93,7 @@ def test_directories_of_another_format_are_refused(trained, tmp_path, number, ad
         Trained.load(tmp_path)
 
 
-def test_a_saved_model_is_whole_and_knows_its_origin(trained, tmp_path):
+def test_a_saved_model_is_complete_and_has_its_origin(trained, tmp_path):
     trained.save_pretrained(tmp_path / "model")
     assert {p.name for p in (tmp_path / "model").iterdir()} == {*FILES, "README.md"}
     again = Trained.from_pretrained(tmp_path / "model")
@@ -104,7 +106,7 @@ def test_a_saved_model_is_whole_and_knows_its_origin(trained, tmp_path):
         assert first == second, name
 
 
-def test_an_extended_model_does_not_boast_of_figures_that_are_another_s(exported, tmp_path):
+def test_an_extended_model_does_not_keep_the_figures_of_the_original(exported, tmp_path):
     model = Trained.load(exported)
     assert model.origin.figures.exact_match is not None
     extend(model, "verbs", {"blick": "I_BLICK"}).trained.save_pretrained(tmp_path)
@@ -120,7 +122,7 @@ def test_an_extended_model_does_not_boast_of_figures_that_are_another_s(exported
         *({"version": 3}, {"unknown": 1}),
     ],
 )
-def test_an_origin_of_another_kind_is_refused(trained, tmp_path, origin):
+def test_a_malformed_origin_is_rejected(trained, tmp_path, origin):
     trained.save(tmp_path)
     change(tmp_path / "config.json", origin=origin)
     with pytest.raises(RunError, match="does not describe a model"):
@@ -130,7 +132,7 @@ def test_an_origin_of_another_kind_is_refused(trained, tmp_path, origin):
 # --- export, and its card
 
 
-def test_the_card_has_the_figures_of_the_run_and_of_no_other(run, exported, run_directory):
+def test_the_card_has_the_figures_of_the_run(run, exported, run_directory):
     _, out, _ = run("evaluate", run_directory, "--json")
     judged = json.loads(out)
     epochs = Run.open(run_directory).epochs()
@@ -154,7 +156,7 @@ def test_the_card_has_the_figures_of_the_run_and_of_no_other(run, exported, run_
     assert "verbs: walk → I_WALK" in text
 
 
-def test_the_hub_s_own_library_reads_the_card(exported):
+def test_huggingface_hub_reads_the_card(exported):
     card = ModelCard.load(exported / "README.md")
     (result,) = card.data.eval_results
     assert result.metric_type == "exact_match"
@@ -176,7 +178,7 @@ def test_a_card_without_figures_has_none(run, run_directory, trained, tmp_path):
     assert "model-index" not in front_matter(tmp_path / "model")
 
 
-def test_words_cannot_break_the_card(tmp_path):
+def test_markdown_characters_in_words_do_not_break_the_card(tmp_path):
     verbs = type(VERBS)("a|b\n# x", ("```", "---"), ("<b>", "|"))
     model = Trained.new(
         TransducerConfig(), fit([("---", "|")], [verbs], model=RULES).symmetry, max_length=9
@@ -187,7 +189,7 @@ def test_words_cannot_break_the_card(tmp_path):
     assert "\n# x" not in card.text
 
 
-def test_what_leaves_the_machine_names_no_folder_of_it(run, tmp_path):
+def test_an_exported_model_contains_no_folder_names(run, tmp_path):
     data, classes = tmp_path / "pairs.tsv", tmp_path / "classes.toml"
     data.write_text(format_tsv(PAIRS))
     classes.write_text(
@@ -212,7 +214,7 @@ def test_what_leaves_the_machine_names_no_folder_of_it(run, tmp_path):
     assert Trained.load(tmp_path / "y").origin.figures.seconds > 0
 
 
-def test_commands_take_an_exported_directory_as_they_take_a_run(
+def test_commands_give_the_same_output_for_a_run_and_its_export(
     run, run_directory, exported, tmp_path
 ):
     data = tmp_path / "test.tsv"
@@ -242,7 +244,7 @@ def test_commands_take_an_exported_directory_as_they_take_a_run(
     assert "is a model, not a training run" in err
 
 
-def test_only_the_core_is_needed_to_load_and_predict(exported, trained, tmp_path):
+def test_loading_and_predicting_need_no_optional_packages(exported, trained, tmp_path):
     trained.save_pretrained(tmp_path / "rules")
     program = (
         "import json, sys\n"
@@ -304,7 +306,7 @@ def visit(address, model, home):
     return done.stdout.splitlines()
 
 
-def test_to_the_hub_and_back(trained, tmp_path):
+def test_a_model_is_uploaded_to_the_hub_and_downloaded_again(trained, tmp_path):
     """The hub's own library, and a hub on this machine whose repositories are folders."""
     model, root = tmp_path / "model", tmp_path / "hub"
     trained.save_pretrained(model, name="someone/small")
@@ -315,7 +317,7 @@ def test_to_the_hub_and_back(trained, tmp_path):
         assert pushed == f"{address}/someone/small"
         assert fetched == "('I_JUMP', 'I_JUMP')"
         assert nothing.startswith(
-            "RunError someone/nothing: no such folder, and not from the hub: Repository Not Found"
+            "RunError someone/nothing: no such folder, and none on the hub: Repository Not Found"
         )
         assert other.startswith("RunError someone/else on the hub: ")
         assert other.endswith("is not a complete run directory: vocabulary.json is missing")
@@ -325,28 +327,28 @@ def test_to_the_hub_and_back(trained, tmp_path):
             assert path.read_bytes() == (model / path.name).read_bytes(), path
         kept = (tmp_path / "home").rglob("models--someone--small/snapshots/*/*")
         assert {p.name for p in kept} == set(FILES)  # and nothing that is not needed
-        assert refused.startswith("RunError someone/small could not be put on the hub: ")
+        assert refused.startswith("RunError someone/small could not be uploaded to the hub: ")
         assert "401" in refused
 
 
-def test_a_hub_that_does_not_answer_is_said_to_be_so(trained, tmp_path, monkeypatch):
+def test_a_hub_that_does_not_answer_is_reported(trained, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(RunError, match="someone/small: no such folder, and not from the hub: "):
+    with pytest.raises(RunError, match="someone/small: no such folder, and none on the hub: "):
         Trained.from_pretrained("someone/small")
-    with pytest.raises(RunError, match=r"could not be put on the hub: .*onnect"):
+    with pytest.raises(RunError, match=r"could not be uploaded to the hub: .*onnect"):
         trained.push_to_hub("someone/small")
 
 
-def test_a_name_that_no_hub_can_have(trained, tmp_path):
+def test_an_invalid_hub_name_is_rejected(trained, tmp_path):
     for name in ("nowhere", "some one/x", "a/b/c", tmp_path / "x"):
-        with pytest.raises(RunError, match="nor a name on the hub, which is owner/name"):
+        with pytest.raises(RunError, match="a name on the hub has the form owner/name"):
             Trained.from_pretrained(name)
-    with pytest.raises(ConfigError, match="'small' is no name on the hub; it must be owner/name"):
+    with pytest.raises(ConfigError, match="'small' is not a name on the hub; expected owner/name"):
         trained.push_to_hub("small")
 
 
-def test_without_the_hub_s_library_it_is_said_what_to_install(trained, monkeypatch):
+def test_a_missing_huggingface_hub_is_reported_with_the_package_to_install(trained, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ConfigError) as error:
         Trained.from_pretrained("owner/name")
@@ -355,8 +357,20 @@ def test_without_the_hub_s_library_it_is_said_what_to_install(trained, monkeypat
         trained.push_to_hub("owner/name")
 
 
-def test_a_folder_comes_before_a_name(trained, tmp_path, monkeypatch):
+def test_a_folder_has_priority_over_a_hub_name(trained, tmp_path, monkeypatch):
     trained.save(tmp_path / "owner" / "name")
     monkeypatch.chdir(tmp_path)
     with hub.fetched("owner/name", FILES) as folder:
         assert folder == Path("owner/name")
+
+
+def test_a_run_under_way_is_exported_without_training_figures(run_directory, tmp_path):
+    """The log of a run may be ahead of its weights until the run has finished."""
+    copytree(run_directory, tmp_path / "run")
+    path = tmp_path / "run" / "state.safetensors"
+    counters = json.loads(read_header(path).metadata["counters"]) | {"finished": False}
+    path.write_bytes(pack(read_tensors(path), {"counters": json.dumps(counters)}))
+    for source, known in ((tmp_path / "run", None), (run_directory, 2)):
+        out = tmp_path / f"{known} epochs"
+        export(source, out)
+        assert Trained.load(out).origin.figures.epochs == known

@@ -1,4 +1,4 @@
-"""Questions to any model."""
+"""Analysis of any model: decoding, evaluation, audits, orbits, extension, plots."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""The equivariance of a model, measured: theorem 3 on the pairs and in the arithmetic at hand.
+"""Measure the equivariance of a model: theorem 3 on given pairs, in floating point.
 
-Nothing is shared between pairs here, and every sentence is decoded by itself, so that a model that
-is not equivariant has nowhere to hide.
+Pairs share no computation here, and every sentence is decoded by itself, so that a model that is
+not equivariant is found out.
 """
 
 import math
@@ -13,14 +13,14 @@ from equitrans.data import Pair
 from equitrans.errors import DataError
 from equitrans.paper import Group, Model, Permutation, Symmetry, compose, identity
 
-EVERY = 1000
-"""Groups of more elements are represented by the powers of their generators, which take every word
-to every other of its class."""
+ALL_ELEMENTS = 1000
+"""Largest group of which all elements are tried; of a larger group the powers of its generators,
+which move every word to every other word of its class."""
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far log p(g∘y | g∘x) is from log p(y | x), relative to it where it is above one."""
+    """The distance of log p(g∘y | g∘x) and log p(y | x), relative to it where it is above one."""
 
     pair: Pair
     image: Pair
@@ -29,8 +29,8 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A prediction that does not commute with the group: the image of the prediction for x, and
-    the prediction for the image of x.
+    """A prediction that does not commute with the group: the image of the prediction for x
+    (``expected``) differs from the prediction for the image of x (``predicted``).
     """
 
     source: tuple[str, ...]
@@ -41,25 +41,25 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Audit:
-    """What was measured, and how it compares with the tolerance."""
+    """Deviations and mismatches of a model under a group."""
 
     group: Group
     pairs: int
     elements: int
-    """Group elements that were tried."""
+    """Number of group elements that were tried."""
     sampled: bool
-    """Whether these are not all of the group, but the powers of its generators."""
+    """Whether only the powers of the generators were tried, not the whole group."""
     tolerance: float
     max_deviation: float
     mean_deviation: float
     worst: Deviation
     mismatches: tuple[Mismatch, ...]
     ties: int
-    """Predictions that do not commute but are equally likely within the tolerance."""
+    """Number of predictions that do not commute but are equally likely within the tolerance."""
 
     @property
     def passed(self) -> bool:
-        """Whether the model is equivariant as far as can be seen."""
+        """Whether no deviation exceeds the tolerance and there are no mismatches."""
         return self.max_deviation <= self.tolerance and not self.mismatches
 
 
@@ -74,17 +74,17 @@ def audit(
 ) -> Audit:
     """Compare a model on pairs with itself on their images under the group of a symmetry.
 
-    ``symmetry`` has the model's vocabularies, and classes of which the model may know nothing.
+    ``symmetry`` has the model's vocabularies; its classes may differ from those of the model.
     """
     if not pairs:
-        raise DataError("there is nothing to audit: no pairs")
+        raise DataError("nothing to audit: there are no pairs")
     group = symmetry.group
-    sampled = group.order > EVERY
+    sampled = group.order > ALL_ELEMENTS
     elements = _powers(group) if sampled else group.elements
     distinct = list(dict.fromkeys(pairs))
     images = {pair: [_moved(symmetry, g, pair) for g in elements] for pair in distinct}
     if all(image == pair for pair, moved in images.items() for image in moved):
-        raise DataError("there is nothing to audit: the group moves no word of the pairs")
+        raise DataError("nothing to audit: the group moves no word of the pairs")
     loss = _losses(model, [*distinct, *(i for moved in images.values() for i in moved)])
     deviations = [
         Deviation(pair, image, _distance(loss[pair], loss[image]))
@@ -108,7 +108,7 @@ def audit(
 
 
 def _powers(group: Group) -> tuple[Permutation, ...]:
-    """The generators, each as often as it takes to come back to where it began."""
+    """All powers of each generator."""
     found = dict.fromkeys([identity(group.degree)])
     for g in group.generators:
         power = g
@@ -128,6 +128,7 @@ def _moved(symmetry: Symmetry, g: Permutation, pair: Pair) -> Pair:
 
 
 def _distance(a: float, b: float) -> float:
+    """The difference of two losses, relative where both are above one; infinite if one is NaN."""
     if a == b:
         return 0.0
     distance = abs(a - b) / max(1.0, min(abs(a), abs(b)))

@@ -1,4 +1,4 @@
-"""Beam search over a whole batch.
+"""Beam search over a batch of sentences.
 
 Each step extends every live hypothesis by every word, keeps finished hypotheses as they are, and
 keeps the best ``width`` of all, ranked by log-probability per word (EOS counts as a word). The
@@ -31,7 +31,7 @@ def select(state: State, rows: Int[Tensor, " r"]) -> State:
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Anything that scores a target word by word; see ``Autoregressive``."""
+    """An object that scores a target word by word; see ``Autoregressive``."""
 
     def start(self, source: Int[Tensor, "b n"]) -> State:
         """The state before the first word."""
@@ -43,8 +43,8 @@ class Scorer(Protocol):
 def decode(
     model: Model, source: Int[Tensor, "b n"], *, width: int, max_length: int, n_best: int = 1
 ) -> list[list[Hypothesis[int]]]:
-    """The best targets of each source, best first: by beam search, unless the model predicts by
-    itself.
+    """The best targets of each source, best first: by the model's own search if it has one, else
+    by beam search.
     """
     if isinstance(model, Direct):
         return model.predict(source, max_length=max_length, n_best=n_best)
@@ -77,7 +77,7 @@ def beam_search(
         b, w = previous.shape
         scores = scores.view(b, w, -1)
         length = length + ~done
-        # a finished hypothesis has one extension: itself, written as a PAD
+        # a finished hypothesis has one extension: itself and PAD
         scores = scores.masked_fill(done[:, :, None], -torch.inf)
         scores[:, :, PAD] = torch.where(done, 0.0, -torch.inf)
         candidates = (total.to(scores.dtype)[:, :, None] + scores).flatten(1)
@@ -103,8 +103,8 @@ def beam_search(
 
 
 class _Trace(NamedTuple):
-    """One step: for the sentences still searched, whom each hypothesis extends, and by which
-    word.
+    """One step: for each sentence still searched, the parent and the new word of each
+    hypothesis.
     """
 
     at: Int[Tensor, " b"]
@@ -113,7 +113,7 @@ class _Trace(NamedTuple):
 
 
 class _End(NamedTuple):
-    """Sentences settled at one step, and the log-probabilities of their best hypotheses."""
+    """The sentences whose search ends at one step, and the log-probabilities of the best."""
 
     step: int
     at: Int[Tensor, " b"]
@@ -121,7 +121,7 @@ class _End(NamedTuple):
 
 
 def _collect(traces: list[_Trace], ends: list[_End], sentences: int) -> list[list[Hypothesis[int]]]:
-    """Follow every hypothesis back to its beginning, all sentences at once."""
+    """The hypotheses of all sentences, read backwards along their parents."""
     device = traces[0].at.device
     widest = max(end.total.shape[1] for end in ends)
     beam = torch.arange(widest, device=device).repeat(sentences, 1)
@@ -151,11 +151,11 @@ def _hypothesis(words: list[int], log_prob: float) -> Hypothesis[int]:
 
 
 def _best(ranks: Float[Tensor, "b c"], width: int) -> Int[Tensor, "b w"]:
-    """The columns of the best candidates; ranks that agree up to rounding go by column."""
+    """The columns of the best candidates; ranks that tie within rounding are ordered by column."""
     grain = 1e-9 if ranks.dtype == torch.float64 else 1e-5
     n = ranks.shape[1]
     order = torch.arange(n - 1, -1, -1, device=ranks.device)
-    # whole numbers of grains, so that equal ones are equal, with the column behind them
+    # one integer per candidate: the rounded rank first, then the column
     keys = (ranks / grain).round().clamp(min=-1e12).long() * n + order
     return keys.topk(width, dim=1).indices
 
@@ -168,7 +168,7 @@ def _settled(
     n_best: int,
     max_length: int,
 ) -> Bool[Tensor, " b"]:
-    """Whether the ``n_best`` finished hypotheses can no longer be overtaken, or nothing is live."""
+    """Whether no live hypothesis can overtake the ``n_best`` finished ones."""
     hope = total.masked_fill(done, -torch.inf).amax(1) / max_length
     reached = (total / length).masked_fill(~done, -torch.inf).sort(1, descending=True).values
     if reached.shape[1] < n_best:

@@ -1,4 +1,4 @@
-"""Predictions in words, and how often they are right."""
+"""Predictions in words, and their exact match."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ _SENTENCES = 4096
 """Largest number of sentences in one batch of decoding."""
 
 _ROWS = {"cpu": 512, "cuda": 2048}
-"""Largest number of rows in one batch of evaluation: a GPU takes as long for many as for few."""
+"""Largest number of rows in one batch of evaluation, by device; a GPU is fast with many."""
 
 _ENTRIES = 50_000_000
 """Largest number of entries in one tensor; long sentences and large vocabularies give smaller
@@ -33,9 +33,9 @@ Prediction = Hypothesis
 
 @dataclass(frozen=True)
 class Alignment:
-    """Which source position each target word comes from: ``prob[m][n]`` is p(a_m = n | x, y).
+    """The source position of each target word: ``prob[m][n]`` is p(a_m = n | x, y).
 
-    BOS and EOS of the source, and EOS of the target, are among the words.
+    The source words include BOS and EOS, the target words EOS.
     """
 
     source: Words
@@ -50,7 +50,7 @@ class Alignment:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many of some pairs are right."""
+    """The number of correctly predicted pairs out of ``pairs``."""
 
     right: int
     pairs: int
@@ -66,11 +66,11 @@ class Report:
     loss: float | None
     """Mean −log p per pair; None if some target has words that the model does not know."""
     refused: int = 0
-    """How many sources the model has no target for."""
+    """Number of sources for which the model has no target."""
 
     @cached_property
     def right(self) -> tuple[bool, ...]:
-        """Whether each prediction is its target."""
+        """For each pair, whether the prediction is its target."""
         return tuple(p.target == words for p, words in zip(self.pairs, self.predicted, strict=True))
 
     @property
@@ -80,7 +80,7 @@ class Report:
 
     @property
     def errors(self) -> tuple[tuple[Pair, Words], ...]:
-        """Pairs that were not predicted, each with what was."""
+        """The pairs predicted wrongly, each with its prediction."""
         judged = zip(self.pairs, self.predicted, self.right, strict=True)
         return tuple((pair, words) for pair, words, right in judged if not right)
 
@@ -104,7 +104,7 @@ class Report:
 
 
 def rows_together(entries: int, *, most: int) -> int:
-    """The number of rows that fit into memory if each takes ``entries`` numbers."""
+    """The number of rows per batch, at most ``most``, if each takes ``entries`` numbers."""
     return max(1, min(most, _ENTRIES // max(entries, 1)))
 
 
@@ -142,9 +142,9 @@ def predict(
 ) -> list[list[Hypothesis[str]]]:
     """The best targets of each sentence, best first.
 
-    One sentence of each orbit is decoded and stands for the others (theorem 1), so that
-    predictions commute with the group even where hypotheses tie, words that the source does not
-    show aside.
+    One sentence of each orbit is decoded, and the others get its renamed prediction (theorem 1).
+    So predictions commute with the group even if hypotheses tie, except for class words that the
+    source does not contain.
     """
     symmetry = model.sharing
     spellings: dict[object, _Spelling] = {}
@@ -169,7 +169,7 @@ def predict(
 
 
 class _Spelling(dict[int, str]):
-    """How each target word of a renamed sentence was spelled before, found out once."""
+    """The original spelling of each target word of a renamed sentence, computed on first use."""
 
     def __init__(self, renaming: Renaming, symmetry: Symmetry) -> None:
         self._renaming, self._target = renaming, symmetry.target
@@ -182,7 +182,7 @@ class _Spelling(dict[int, str]):
 def decode_distinct(
     model: Model, sentences: Iterable[Sentence], *, width: int, max_length: int, n_best: int
 ) -> dict[Sentence, list[Hypothesis[int]]]:
-    """The best targets of distinct sentences; those of similar length are decoded together."""
+    """The best targets of distinct sentences; sentences of similar length share a batch."""
     model.eval()
     device = next(model.parameters()).device
     found: dict[Sentence, list[Hypothesis[int]]] = {}
@@ -198,9 +198,9 @@ def decode_distinct(
 
 
 def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int) -> Report:
-    """Predict every source and compare."""
+    """Predict the target of every source and compare it with the pair's target."""
     if not pairs:
-        raise DataError("there is nothing to evaluate: no pairs")
+        raise DataError("nothing to evaluate: there are no pairs")
     best = predict(model, [p.source for p in pairs], width=width, max_length=max_length)
     symmetry = model.symmetry
     return Report(
@@ -216,7 +216,7 @@ def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int
 
 @torch.no_grad()
 def losses(model: Model, pairs: Sequence[Pair]) -> tuple[float, ...]:
-    """−log p of each pair, encoded without classes: orbits are to be seen, not presupposed."""
+    """−log p of each pair, computed without sharing within orbits, so that orbits can be tested."""
     model.eval()
     rows = Rows.of(pairs, Symmetry(model.symmetry.source, model.symmetry.target))
     found = torch.cat([model.loss(batch).cpu() for batch in in_parts(model, rows)])
@@ -224,7 +224,7 @@ def losses(model: Model, pairs: Sequence[Pair]) -> tuple[float, ...]:
 
 
 def unknown_targets(pairs: Iterable[Pair], symmetry: Symmetry) -> dict[str, int]:
-    """Target words that a model cannot emit, with the number of pairs that have them."""
+    """Target words that a model does not know, with the number of pairs that contain them."""
     counts: defaultdict[str, int] = defaultdict(int)
     for pair in pairs:
         for word in set(pair.target) - symmetry.target.index.keys():
@@ -234,17 +234,17 @@ def unknown_targets(pairs: Iterable[Pair], symmetry: Symmetry) -> dict[str, int]
 
 @torch.no_grad()
 def stuck_classes(model: Model, data: Rows) -> tuple[str, ...]:
-    """Classes whose target words are not aligned with their source words.
+    """Names of the classes whose target words are not aligned with their source words.
 
-    This is the sign of a stuck start: a word of no class, or of another, can only emit the words of
-    a class evenly, so the loss stays at log(class size) for each of them, and since the alignment
-    is sharp no gradient leads out. It is also what a class looks like that is none.
+    This is the sign of a training that is stuck: a word outside a class gives all words of the
+    class equal probability, so the loss of each stays at log(class size), and a sharp alignment has
+    no gradient. A wrong class gives the same picture.
     """
     model.eval()
     device = next(model.parameters()).device
     classes = model.sharing.classes
     if model.learned is not None or model.translation_table(data.source[0, :1].to(device)) is None:
-        return ()  # rules are not stuck, and other models have no alignments of classes
+        return ()  # rules do not get stuck, and other models do not align classes
     source_class, target_class = (
         torch.tensor([home.get(word, (none, 0))[0] for word in range(len(side))], device=device)
         for home, side, none in zip(

@@ -1,8 +1,8 @@
-"""Words added to a class of a trained model without training (beyond the paper).
+"""Add words to a class of a trained model without training (beyond the paper).
 
-Under the symmetric group a class's words are translated by two numbers, one for a word's own
-translation and one for any other of the class. A new word needs no third, so its sentences have
-exactly the likelihood of its classmates'.
+Under the symmetric group two numbers translate the words of a class: one for a word's own
+translation and one for every other translation of the class. A new word uses the same two numbers,
+so its sentences have exactly the likelihood of its classmates' sentences.
 """
 
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ from equitrans.paper import EOS, LexicalClass, Model, Symmetry, Vocabulary
 
 @dataclass(frozen=True)
 class Extended:
-    """An extended model, and how far it is from the one before."""
+    """A model with added words, and how far it is from the one before."""
 
     model: Model
     config: TransducerConfig
     symmetrised: float
-    """Largest change of a p(y | x) of the translator by making the group symmetric; at most
-    ``in_class``."""
+    """Largest change of a translation probability p(y | x) because the group becomes symmetric; at
+    most ``in_class``."""
     in_class: float
-    """Largest probability of translating a word as one of its classmates."""
+    """Largest probability that a word is translated like one of its classmates."""
     diluted: float
-    """Largest loss of log p(y | x) by the added words, per target word of a sentence."""
+    """Largest decrease of log p(y | x) per target word because of the added words."""
 
 
 @torch.no_grad()
@@ -39,19 +39,18 @@ def extend_model(
 ) -> Extended:
     """Add words, each with its translation, to the class ``name`` of a model."""
     before = model.symmetry
-    words_have_no_table = (
-        model.translation_table(torch.tensor([EOS], device=next(model.parameters()).device)) is None
-    )
-    if words_have_no_table or not isinstance(config, TransducerConfig):
-        raise SymmetryError("only a transducer can be extended: other models learn each word")
+    if not isinstance(config, TransducerConfig):
+        raise SymmetryError(
+            "only a transducer can be extended; other models have weights for each word"
+        )
     symmetry = _extended(before, name, words)
     like = next(model.parameters())
     longer = replace(config, translator="table", group="symmetric")
-    # rules speak of classes and of known words, so they stay as they are
+    # rules contain classes and old words, so they stay valid
     new_model = build(longer, symmetry, model.learned).to(like)
     new_model.get_submodule("aligner").load_state_dict(model.get_submodule("aligner").state_dict())
 
-    # the old table under the symmetric group; the new one has the same orbits
+    # the old table under the symmetric group; the new table has the same orbits
     table = TableTranslator(replace(before, kind="symmetric")).to(like.dtype)
     if config.translator == "table" and before.kind == "symmetric":
         table.load_state_dict(model.get_submodule("translator").state_dict())
@@ -73,19 +72,20 @@ def extend_model(
 
 
 def _exact(translator: nn.Module, symmetry: Symmetry) -> Float[Tensor, "x y"]:
-    """The whole table in float64."""
+    """The table of all words in float64, on the CPU."""
     exact = deepcopy(translator).cpu().double()
     return exact(torch.arange(len(symmetry.source)))
 
 
 def _extended(symmetry: Symmetry, name: str, words: Mapping[str, str]) -> Symmetry:
+    """The symmetric group with new words in a class; raise SymmetryError if they do not fit."""
     names = [c.name for c in symmetry.classes]
     if name not in names:
         raise SymmetryError(f"the model has no class {name!r}{nearest(name, names)}")
     if not words:
-        raise SymmetryError(f"there are no words to add to class {name!r}")
+        raise SymmetryError(f"no words to add to class {name!r}")
     if len(set(words.values())) < len(words):
-        raise SymmetryError("two of the new words have the same translation; each needs its own")
+        raise SymmetryError("two new words have the same translation; each needs its own")
     for side, vocabulary, added in (
         ("source", symmetry.source, list(words)),
         ("target", symmetry.target, list(words.values())),
@@ -93,7 +93,7 @@ def _extended(symmetry: Symmetry, name: str, words: Mapping[str, str]) -> Symmet
         for word in added:
             if word in vocabulary.index:
                 raise SymmetryError(
-                    f"the model knows the {side} word {word!r} already; only new words can join"
+                    f"the model knows the {side} word {word!r} already; expected new words"
                 )
     return Symmetry(
         Vocabulary((*symmetry.source.words, *words)),
@@ -109,7 +109,7 @@ def _extended(symmetry: Symmetry, name: str, words: Mapping[str, str]) -> Symmet
 
 
 def _in_class(log_prob: Float[Tensor, "x y"], symmetry: Symmetry) -> float:
-    """The largest probability of a classmate's translation."""
+    """The largest probability that a word is translated like one of its classmates."""
     largest = 0.0
     for sources, targets in zip(*symmetry.members, strict=True):
         block = log_prob[list(sources)][:, [t - EOS for t in targets]].exp()

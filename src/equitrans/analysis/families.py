@@ -1,9 +1,9 @@
 """Orbits of a pair (definitions 3, 8 and 9): what one pair teaches a model about others.
 
-The *family* of a pair is all pairs of its form: each class word of the source exchanged for any of
-its class, and with it the target words that come from it. It is the pair's orbit under G^N, with
-the alignment given (theorem 4). Under G alone, where all positions move together, the family falls
-into the *theoretical* orbits; the *observed* ones are those with the same likelihood.
+The *family* of a pair is all pairs of its form: each class word of the source is replaced by any
+word of its class, and the target words that come from it are replaced alike. It is the pair's orbit
+under G^N for a given alignment (theorem 4). Under G, which moves all positions together, the family
+splits into *theoretical* orbits. *Observed* orbits are sets of pairs with the same likelihood.
 """
 
 from collections import defaultdict
@@ -18,14 +18,15 @@ from equitrans.errors import DataError
 from equitrans.paper import Model, Symmetry
 
 LARGEST = 10_000
-"""Families with more pairs than this are refused."""
+"""Largest number of pairs of a family; a larger family raises DataError."""
 
 
 @dataclass(frozen=True)
 class Orbits:
-    """A family, −log p of its pairs, and how it falls into orbits.
+    """A family, −log p of its pairs, and its orbits.
 
-    An orbit is a tuple of the numbers of its pairs; each pair is in one of each kind.
+    An orbit is a tuple of positions in ``family``; each pair is in one theoretical and in one
+    observed orbit.
     """
 
     family: tuple[Pair, ...]
@@ -35,10 +36,10 @@ class Orbits:
 
 
 def family(pair: Pair, symmetry: Symmetry, alignment: Sequence[int] | None = None) -> list[Pair]:
-    """All pairs of a pair's form, itself first.
+    """All pairs of a pair's form, the pair itself first.
 
-    ``alignment`` gives the source position of every target word, from 0. It can be left out where
-    the pair tells by itself: where the class words of the source are all different.
+    ``alignment`` is the source position of every target word, from 0. It is optional if the class
+    words of the source are all different.
 
     >>> from equitrans.paper.symmetry import LexicalClass
     >>> verbs = LexicalClass("verbs", ("walk", "run"), ("WALK", "RUN"))
@@ -55,7 +56,7 @@ def family(pair: Pair, symmetry: Symmetry, alignment: Sequence[int] | None = Non
     size = prod(len(home[pair.source[n]][0].source) for n in places)
     if size > LARGEST:
         raise DataError(
-            f"{join_words(pair.source)!r} has a family of {size} pairs; {LARGEST} can be handled"
+            f"{join_words(pair.source)!r} has a family of {size} pairs; the limit is {LARGEST}"
         )
     origin = _origins(pair, symmetry, places) if alignment is None else alignment
     for word, n in zip(pair.target, origin, strict=True):
@@ -63,7 +64,7 @@ def family(pair: Pair, symmetry: Symmetry, alignment: Sequence[int] | None = Non
         if c is not None and (n < 0 or pair.source[n] not in c.source):
             raise DataError(
                 f"{join_words(pair.target)!r}: {word!r} does not come from a word of its class, "
-                "so nothing tells what becomes of it"
+                "so it is unknown how it changes with the source"
             )
     shifts = [range(len(home[pair.source[n]][0].source)) for n in places]
     out = []
@@ -82,32 +83,32 @@ def family(pair: Pair, symmetry: Symmetry, alignment: Sequence[int] | None = Non
 
 
 def is_plain(pair: Pair, symmetry: Symmetry) -> bool:
-    """Whether a pair tells by itself where its target words come from: no class word is there
-    twice.
+    """Whether no class word occurs twice in the source, so that the origin of every target word is
+    known without an alignment.
     """
     words = [w for w in pair.source for c in symmetry.classes if w in c.source]
     return len(set(words)) == len(words)
 
 
 def _shifted(word: str, words: Sequence[str], shift: int) -> str:
-    """The word so many places further in its class; a word of another class stays."""
+    """The word ``shift`` places further in its class; a word outside the class stays."""
     return words[(words.index(word) + shift) % len(words)] if word in words else word
 
 
 def _origins(pair: Pair, symmetry: Symmetry, places: Sequence[int]) -> list[int]:
-    """Where each target word comes from, if class words tell; others come from nowhere."""
+    """The source position of each target word, or −1 for words that come from no class word."""
     position = {pair.source[n]: n for n in places}
     if not is_plain(pair, symmetry):
         raise DataError(
-            f"{join_words(pair.source)!r} has a class word twice, and nothing tells which "
-            "of them a target word comes from; use different words, or give an alignment"
+            f"{join_words(pair.source)!r} has a class word twice, so it is unknown which of them "
+            "a target word comes from; use different words, or give an alignment"
         )
     word_of = {t: s for c in symmetry.classes for s, t in zip(c.source, c.target, strict=True)}
     return [position.get(word_of.get(word, ""), -1) for word in pair.target]
 
 
 def theoretical_orbits(pairs: Sequence[Pair], symmetry: Symmetry) -> tuple[tuple[int, ...], ...]:
-    """The parts of some pairs that G takes to one another (definition 8)."""
+    """The sets of pairs that G maps to one another (definition 8)."""
     parts: defaultdict[object, list[int]] = defaultdict(list)
     for i, pair in enumerate(pairs):
         key = representative(
@@ -120,7 +121,7 @@ def theoretical_orbits(pairs: Sequence[Pair], symmetry: Symmetry) -> tuple[tuple
 def observed_orbits(
     losses: Sequence[float], *, rtol: float = 1e-5, atol: float = 1e-6
 ) -> tuple[tuple[int, ...], ...]:
-    """The parts of a family with the same −log p (definition 9), in arithmetic that rounds.
+    """The sets of pairs with the same −log p up to rounding (definition 9).
 
     >>> observed_orbits([1.0, 2.0, 1.0000001])
     ((0, 2), (1,))

@@ -1,4 +1,4 @@
-"""Records in, figures out; the only room with matplotlib."""
+"""Figures of records and models; no other module imports matplotlib."""
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -43,7 +43,7 @@ def draw_orbits(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     panel = figure.subplots()
     for place, record in enumerate(records):
         for row, size in enumerate(record["observed"]):
-            # in the middle, whatever their number
+            # centred vertically
             height = row - (len(record["observed"]) - 1) / 2
             panel.scatter(place, height, s=420 * size / pairs + 25, color="C0", alpha=0.75)
             panel.text(place, height, str(size), ha="center", va="center", fontsize=6)
@@ -60,7 +60,7 @@ def draw_orbits(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
 
 
 def draw_curves(curves: Mapping[str, Mapping[str, Sequence[int | float | None]]]) -> Figure:
-    """Losses over updates, one color a run: dashed in training, solid on validation pairs."""
+    """Losses over updates, one color per run: training dashed, validation solid."""
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     panel = figure.subplots()
     for place, (name, curve) in enumerate(curves.items()):
@@ -87,8 +87,8 @@ def draw_bands(
     bands: Mapping[str, Mapping[float, Sequence[float]]],
     published: Mapping[str, Mapping[float, float]],
 ) -> Figure:
-    """Exact match over the share of the data, on a logarithmic axis: the mean of the seeds as a
-    line, the seeds as dots; dashed, in the color of the same name, what was published.
+    """Exact match over the share of the data, on a logarithmic axis: a line for the mean of the
+    seeds, a dot for each seed, and a dashed line of the same color for published values.
     """
     figure = Figure(figsize=(7.0, 4.6), layout="constrained")
     panel = figure.subplots()
@@ -120,8 +120,8 @@ def draw_bands(
 def draw_trials(
     trials: Sequence[tuple[float, float]], best: tuple[float, float], reference: float | None
 ) -> Figure:
-    """Trials of a search: the validation loss that chooses across, exact match on the test set
-    up, which chooses nothing; beside it how the latter is spread.
+    """Trials of a search: exact match on the test set over the validation loss, by which the best
+    trial is chosen, and a histogram of the exact match.
     """
     figure = Figure(figsize=(7.4, 4.0), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 1], sharey=True)
@@ -142,7 +142,7 @@ def draw_trials(
 
 
 def draw_tree(tree: dict[str, Any]) -> Figure:
-    """A derivation: rules over what they span, words at the foot."""
+    """A derivation tree: each rule above the words that it spans, the words at the bottom."""
     words = tree["words"]
     depth = _depth(tree)
     figure = Figure(figsize=(max(4.0, 1.3 * len(words)), 0.8 * depth + 1.2), layout="constrained")
@@ -174,7 +174,7 @@ def _depth(tree: dict[str, Any]) -> int:
 
 
 def save_figure(figure: Figure, path: Path | str) -> None:
-    """Write a figure, in the format that its name ends with."""
+    """Write a figure in the format of its file name's suffix."""
     ending = Path(path).suffix.removeprefix(".").lower()
     known = figure.canvas.get_supported_filetypes()
     if ending not in known:

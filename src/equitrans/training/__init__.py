@@ -1,4 +1,4 @@
-"""From settings to a model directory."""
+"""Training: from settings and data to a model, in memory or in a directory."""
 
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     )
     from equitrans.training.estimator import Estimator
     from equitrans.training.exporting import TestSet, export
-    from equitrans.training.extending import Extension, extend
-    from equitrans.training.fitting import fit
+    from equitrans.training.fitting import Extension, extend, fit
     from equitrans.training.learning import Rules, Step
     from equitrans.training.loop import Epoch
     from equitrans.training.runs import Run

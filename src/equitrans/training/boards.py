@@ -1,6 +1,5 @@
-"""Epochs to TensorBoard; the only room that knows it."""
+"""Training figures for TensorBoard; no other module imports it."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -8,58 +7,51 @@ from equitrans.errors import ConfigError
 from equitrans.training.learning import Step
 
 FLUSH_SECONDS = 5
-"""So long may an epoch take to be seen."""
+"""Seconds until TensorBoard sees an epoch."""
+
+TAGS = {
+    "train_loss": "loss/train",
+    "valid_loss": "loss/validation",
+    "valid_accuracy": "accuracy/validation",
+}
+"""The figures that are written, and their names in TensorBoard."""
 
 
-def load_tensorboard() -> tuple[Any, Any, Any]:
-    """The parts of TensorBoard that write, which not every installation has."""
+def load_tensorboard() -> Any:
+    """The class ``SummaryWriter``; raise ConfigError if TensorBoard is not installed."""
     try:
-        from tensorboard.compat.proto import event_pb2, summary_pb2
-        from tensorboard.summary.writer import event_file_writer
+        from torch.utils.tensorboard import SummaryWriter
     except ModuleNotFoundError as missing:
         raise ConfigError(
             f"TensorBoard files need {missing.name}: pip install 'equitrans[tensorboard]'"
         ) from None
-    return event_pb2, summary_pb2, event_file_writer
+    return SummaryWriter
 
 
 class Board:
-    """Losses and accuracy by epoch, as an event file in a directory.
+    """Writes losses and accuracy by epoch to an event file in a directory.
 
-    From the first epoch that is added on, what was written there before is forgotten: a run that
-    goes on from its last checkpoint goes through these epochs again.
+    The first epoch added replaces the epochs from its number on that are there already: a run
+    that continues from a checkpoint repeats them.
     """
 
     def __init__(self, directory: Path | str) -> None:
-        event_pb2, summary_pb2, event_file_writer = load_tensorboard()
-        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
-        self._start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-        self._started = False
-        self._writer = event_file_writer.EventFileWriter(str(directory), flush_secs=FLUSH_SECONDS)
+        self._directory, self._open = str(directory), load_tensorboard()
+        self._writer: Any = None
 
     def add(self, step: Step) -> None:
         """Write the figures of a step."""
-        number = getattr(step, "number", 1)
-        if not self._started:
-            self._started = True
-            self._write(number, session_log=self._start)
-        figures = {
-            "loss/train": step.train_loss,
-            "loss/validation": getattr(step, "valid_loss", None),
-            "accuracy/validation": getattr(step, "valid_accuracy", None),
-        }
-        values = [
-            self._summary.Value(tag=tag, simple_value=figure)
-            for tag, figure in figures.items()
-            if figure is not None
-        ]
-        self._write(number, summary=self._summary(value=values))
-
-    def _write(self, step: int, **content: Any) -> None:
-        self._writer.add_event(self._event(wall_time=time.time(), step=step, **content))
+        figures = vars(step)
+        number = figures.get("number", 1)
+        if self._writer is None:
+            self._writer = self._open(self._directory, purge_step=number, flush_secs=FLUSH_SECONDS)
+        for name, tag in TAGS.items():
+            if figures.get(name) is not None:
+                self._writer.add_scalar(tag, figures[name], number)
 
     def __enter__(self) -> "Board":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()

@@ -1,5 +1,5 @@
-"""What is known of how a model came about, and the card that tells it: a README.md as the Hugging
-Face hub reads it. Knows figures, not where they come from; what is not known is left out.
+"""The origin of a model, and the model card with it: a README.md in the format of the Hugging Face
+hub. Unknown facts are left out.
 """
 
 import json
@@ -8,32 +8,32 @@ from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from equitrans.errors import ConfigError
+from equitrans.errors import ConfigError, shown
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_seed, check_settings, from_dict
 
 SHOWN = 8
-"""So many words of a class are shown."""
+"""Largest number of words of a class on a card."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a training came to; None where there is no such figure.
+    """The results of a training; None for an unknown figure.
 
     Args:
-        train_pairs: pairs that were learned from
-        valid_pairs: pairs that the best epoch was chosen by
-        epochs: how many there were
-        best_epoch: the one whose weights these are
-        seconds: how long training took
-        valid_loss: mean −log p of a validation pair at the best epoch
-        valid_accuracy: the share of validation pairs that greedy decoding gets right then
-        test_set: what the model was judged by
-        test_pairs: how many pairs that has
-        test_right: how many of them were predicted exactly
-        test_refused: how many had no derivation
-        test_loss: mean −log p of a test pair
-        width: the beam width of these predictions
+        train_pairs: number of training pairs
+        valid_pairs: number of validation pairs
+        epochs: number of epochs
+        best_epoch: number of the epoch of the weights
+        seconds: time of training
+        valid_loss: mean −log p per validation pair at the best epoch
+        valid_accuracy: share of validation pairs that greedy decoding predicts exactly then
+        test_set: name of the test pairs
+        test_pairs: number of test pairs
+        test_right: number of test pairs that are predicted exactly
+        test_refused: number of test pairs without a derivation
+        test_loss: mean −log p per test pair
+        width: beam width of the predictions
 
     """
 
@@ -64,7 +64,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Origin:
-    """How a model came about, as far as it is known."""
+    """The known facts about the training of a model."""
 
     version: str | None = None
     seed: int | None = None
@@ -74,8 +74,8 @@ class Origin:
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any]) -> "Origin":
-        """The origin that a config.json has: its own part in a model that has travelled, its
-        settings in a run.
+        """The origin in a config.json: the table ``origin`` of an exported model, or the settings
+        of a run.
 
         >>> Origin.of_config({"seed": 3, "data": {"split": "length"}, "training": {}}).split
         'length'
@@ -86,12 +86,14 @@ class Origin:
         if content is None:
             return cls()
         if not isinstance(content, dict):
-            raise ConfigError(f"its origin is {content!r}")
+            raise ConfigError(f"origin is {shown(content)}; expected a table")
         for part in ("data", "training"):
             if not _is_flat(content.get(part, {})):
-                raise ConfigError(f"its origin's {part} is {content[part]!r}")
+                raise ConfigError(
+                    f"origin.{part} is {shown(content[part])}; expected a table of plain values"
+                )
         if not isinstance(content.get("version"), str | None):
-            raise ConfigError(f"its origin's version is {content['version']!r}")
+            raise ConfigError(f"origin.version is {shown(content['version'])}; expected a text")
         if content.get("seed") is not None:
             check_seed(content["seed"])
         figures = from_dict(Figures, content.get("figures", {}))
@@ -99,16 +101,16 @@ class Origin:
 
     @property
     def split(self) -> str | None:
-        """The SCAN split that the model was trained on, if it was one."""
+        """The SCAN split that the model was trained on, or None."""
         return self.data.get("split")
 
     @property
     def scan_dir(self) -> str | None:
-        """Where the official files of the split were, on the machine of its training."""
+        """The folder of the official SCAN files on the training machine, or None."""
         return self.data.get("scan_dir")
 
     def to_json(self) -> dict[str, Any]:
-        """What may leave this machine: files without their folders, and no unknown figures."""
+        """The origin without folder names, which are private, and without unknown facts."""
         data = {name: value for name, value in self.data.items() if name != "scan_dir"}
         for name in ("file", "classes"):
             if isinstance(data.get(name), str):
@@ -133,9 +135,9 @@ def model_card(
     *,
     parameters: int,
 ) -> str:
-    """A README.md with what is known and nothing else."""
+    """The text of a model card: only known facts."""
     name, known = _cell(name), origin.to_json()
-    # what is JSON is YAML too
+    # JSON values are YAML values
     head = "".join(
         f"{key}: {json.dumps(value, ensure_ascii=False)}\n"
         for key, value in _front_matter(name, known, origin).items()
@@ -164,7 +166,7 @@ def model_card(
 
 
 def _front_matter(name: str, known: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
-    """What the hub reads; results as in its model-index."""
+    """The YAML header that the hub reads, with results in its model-index."""
     head: dict[str, Any] = {
         "library_name": "equitrans",
         "tags": ["equitrans", "string-transduction", "equivariance"],
@@ -213,7 +215,7 @@ def _figures(figures: Figures) -> Iterator[tuple[str, object]]:
 
 
 def _table(rows: Iterable[tuple[str, object]]) -> str:
-    """Two columns of Markdown, in which no value can end its cell."""
+    """A Markdown table of two columns; values are escaped."""
     lines = (f"| {_cell(label)} | {_cell(value)} |" for label, value in rows)
     return "\n".join(["| what | value |", "| --- | --- |", *lines])
 
@@ -223,7 +225,7 @@ def _cell(value: object) -> str:
 
 
 def _classes(classes: Iterable[LexicalClass], kind: str) -> str:
-    """Classes as an indented block, which no word can end."""
+    """Classes as an indented block, so that no word is read as Markdown."""
     lines = [f"Words of a class can be exchanged, with their translations ({kind} group):", ""]
     for c in classes:
         pairs = [f"{s} → {t}" for s, t in zip(c.source, c.target, strict=True)]

@@ -1,4 +1,4 @@
-"""The settings of a run, and recipes: built-in settings by name. No torch here."""
+"""The settings of a run, and recipes: built-in settings by name. Does not import torch."""
 
 import tomllib
 from dataclasses import asdict, dataclass, field, fields
@@ -12,12 +12,12 @@ from equitrans.models import ModelConfig, TransducerConfig, find_model, name_of
 from equitrans.settings import check_counts, check_seed, check_settings, from_dict
 
 Settings = dict[str, Any]
-"""Dotted names and their values, as on the command line: ``{"split": "length", "model.k": 8}``."""
+"""Settings by the names of the command line: ``{"split": "length", "model.k": 8}``."""
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a model is trained.
+    """Settings of gradient descent.
 
     Args:
         epochs: number of epochs; null for no limit

@@ -1,8 +1,8 @@
 """Updates on a GPU, recorded once as a CUDA graph and replayed.
 
-A small model's update is thousands of small kernels, and a GPU waits for Python to start them one
-by one. A graph starts them all at once. It has fixed shapes: batches are brought to one size, with
-padding behind their words and rows of weight zero behind their rows, which change nothing.
+The update of a small model is thousands of small kernels, and a GPU waits for Python to start each
+of them. A graph starts all of them at once. Its tensors have fixed shapes, so every batch is filled
+up to one size with padding words and with rows of weight zero, which do not change the result.
 """
 
 from collections.abc import Callable, Hashable
@@ -15,11 +15,11 @@ from equitrans.data import Batching, Rows
 from equitrans.paper import PAD, Batch
 
 WARM_UP = 3
-"""So many updates are made before one is recorded, for libraries to settle on their kernels."""
+"""Number of updates before one is recorded; libraries choose their kernels in them."""
 
 
 class FixedBatch:
-    """Room for any batch of some data that has no more than so many rows and forms."""
+    """A batch of fixed size, into which smaller batches of some data are copied."""
 
     def __init__(self, data: Rows, *, rows: int, forms: int, device: torch.device) -> None:
         self.batch = Batch(
@@ -34,7 +34,7 @@ class FixedBatch:
     def for_training(
         cls, data: Rows, batching: Batching, size: int, *, device: torch.device
     ) -> "FixedBatch":
-        """Room for any batch that is made of so many forms or pairs."""
+        """A fixed batch that holds every training batch of ``size`` forms or pairs."""
         if batching == "pairs":
             rows = forms = min(size, len(data.row))
         else:
@@ -43,29 +43,29 @@ class FixedBatch:
         return cls(data, rows=rows, forms=forms, device=device)
 
     def fill(self, batch: Batch) -> Batch:
-        """The batch at its fixed size; what is left over is its first row with no weight."""
+        """Copy a batch into the fixed one; spare rows repeat its first row with weight zero."""
         here = self.batch
-        for room, words in ((here.source, batch.source), (here.target, batch.target)):
-            wide = words[_filled_up(len(words), len(room))]
-            room.copy_(nn.functional.pad(wide, (0, room.shape[1] - words.shape[1]), value=PAD))
+        for space, words in ((here.source, batch.source), (here.target, batch.target)):
+            rows = words[_filled_up(len(words), len(space))]
+            space.copy_(nn.functional.pad(rows, (0, space.shape[1] - words.shape[1]), value=PAD))
         spare = len(here.weight) - len(batch.weight)
         here.weight.copy_(nn.functional.pad(batch.weight, (0, spare)))
-        for room, numbers in ((here.form, batch.form), (here.first, batch.first)):
-            room.copy_(numbers[_filled_up(len(numbers), len(room))])
+        for space, numbers in ((here.form, batch.form), (here.first, batch.first)):
+            space.copy_(numbers[_filled_up(len(numbers), len(space))])
         return here
 
 
-def _filled_up(n: int, room: int) -> Int[Tensor, " room"]:
-    """``0 … n−1 0 0 …``."""
-    return nn.functional.pad(torch.arange(n), (0, room - n))
+def _filled_up(n: int, size: int) -> Int[Tensor, " size"]:
+    """``0 … n−1`` and zeros behind, ``size`` numbers in all."""
+    return nn.functional.pad(torch.arange(n), (0, size - n))
 
 
 class Recorder:
-    """Makes updates: in every phase of training, from the fourth on by replaying it."""
+    """Makes updates; after WARM_UP updates of each phase of training it replays a CUDA graph."""
 
-    def __init__(self, room: FixedBatch) -> None:
-        self._room = room
-        self._phase: Hashable = object()  # none that a model has
+    def __init__(self, fixed: FixedBatch) -> None:
+        self._fixed = fixed
+        self._phase: Hashable = object()  # differs from every phase of a model
         self._made = 0
         self._graph: torch.cuda.CUDAGraph | None = None
         self._loss = torch.empty(0)
@@ -73,8 +73,8 @@ class Recorder:
     def __call__(
         self, batch: Batch, descend: Callable[[Batch], Tensor], *, phase: Hashable
     ) -> Tensor:
-        """The loss of an update, as ``descend`` gives it; the next call writes over it."""
-        fixed = self._room.fill(batch)
+        """Make an update with ``descend``; return its loss, which the next call overwrites."""
+        fixed = self._fixed.fill(batch)
         if phase != self._phase:
             self._phase, self._made, self._graph = phase, 0, None
         if self._made < WARM_UP:
@@ -89,7 +89,7 @@ class Recorder:
 
 
 def _aside(descend: Callable[[Batch], Tensor], batch: Batch) -> Tensor:
-    """On a stream of its own, as recording is."""
+    """Make an update on a stream of its own, as recording does."""
     stream, current = torch.cuda.Stream(), torch.cuda.current_stream()
     stream.wait_stream(current)
     with torch.cuda.stream(stream):

@@ -1,5 +1,5 @@
-"""A model as scikit-learn has them, for its cross-validation, searches and pipelines. Nothing here
-needs scikit-learn: it asks for methods, not for ancestors.
+"""A model with the interface of scikit-learn, for its cross-validation, searches and pipelines.
+It works without scikit-learn, which asks for methods, not for base classes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,10 +20,9 @@ USUAL = TransducerConfig()
 
 
 class Estimator:
-    """A transducer of sentences, which are strings or sequences of words.
+    """A model of sentences, which are strings or sequences of words; its score is exact match.
 
-    Settings of the model and of training have names of their own: ``model__hidden``,
-    ``training__epochs``. The score is exact match.
+    ``model__hidden`` or ``training__epochs`` name single settings of the model and of training.
 
     >>> from equitrans.data.scan import VERBS
     >>> estimator = Estimator([VERBS], model=TransducerConfig(aligner="recursive"))
@@ -36,7 +35,7 @@ class Estimator:
     """
 
     trained_: Trained
-    """The model, once there is one."""
+    """The trained model, after ``fit``."""
 
     def __init__(
         self,
@@ -54,7 +53,7 @@ class Estimator:
         self.width = width
 
     def fit(self, X: Sentences, y: Sentences) -> "Estimator":  # noqa: N803
-        """Learn which targets belong to which sources."""
+        """Train on sources and their targets."""
         targets = list(y)
         pairs = _pairs(X, targets)
         self.trained_ = fit(
@@ -64,7 +63,7 @@ class Estimator:
         return self
 
     def predict(self, X: Sentences) -> list[Any]:  # noqa: N803
-        """The target of each source: a string if those learned from were strings, or its words."""
+        """The target of each source: a string if the training targets were strings, else words."""
         found = self._model().predict(list(X), width=self.width)
         words = [prediction.words for prediction in found]
         return [self.trained_.text(w) for w in words] if self._strings else words
@@ -74,7 +73,7 @@ class Estimator:
         return self._model().score(_pairs(X, y), width=self.width)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All settings by name, those of the model and of training among them if deep."""
+        """All settings by name; ``deep`` adds single settings of the model and of training."""
         names = ("classes", "model", "training", "seed", "width")
         params = {name: getattr(self, name) for name in names}
         if deep:
@@ -83,7 +82,7 @@ class Estimator:
         return params
 
     def set_params(self, **params: Any) -> "Estimator":
-        """Change settings by name; the larger ones first, whatever their order."""
+        """Change settings by name; ``model`` and ``training`` come before single settings."""
         known = self.get_params()
         for name, value in sorted(params.items(), key=lambda item: "__" in item[0]):
             section, nested, key = name.partition("__")
@@ -98,7 +97,7 @@ class Estimator:
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn wants to know; it alone asks, so it is there."""
+        """The properties that scikit-learn asks for; only scikit-learn calls this."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
@@ -119,7 +118,7 @@ class Estimator:
 
     def _model(self) -> Trained:
         if not self.__sklearn_is_fitted__():
-            raise RunError("the estimator has learned nothing yet; call fit first")
+            raise RunError("the estimator is not fitted; call fit first")
         return self.trained_
 
 

@@ -1,4 +1,4 @@
-"""From a run to a model that travels: one directory, and a card with the figures that there are."""
+"""Export a run as a model directory, with a card of all figures that are known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from equitrans.training.trained import Trained
 
 @dataclass(frozen=True)
 class TestSet:
-    """Pairs to judge a model by, and what they are called."""
+    """Pairs for the test figures of a card, and their name."""
 
-    __test__ = False  # pytest, this is not for you
+    __test__ = False  # the name would make pytest collect it
     name: str
     pairs: Sequence[Pair]
 
@@ -31,43 +31,39 @@ def export(
     width: int = 3,
     device: str | torch.device = "cpu",
 ) -> Trained:
-    """Write the model of a run, or of another model's directory, and give it as it was written."""
+    """Write the model of a run or model directory to ``out``; return the model as written."""
     refuse_used(out)
     trained = Trained.load(path, device=device)
-    figures = _known(Path(path), trained)
+    figures = _training_figures(Path(path), trained)
     if test is not None:
-        figures = _judged(figures, trained, test, width=width)
+        report = trained.evaluate(test.pairs, width=width)
+        figures = replace(
+            figures,
+            test_set=test.name,
+            test_pairs=len(report.pairs),
+            test_right=sum(report.right),
+            test_refused=report.refused,
+            test_loss=report.loss,
+            width=width,
+        )
     origin = replace(trained.origin, figures=figures)
-    if trained.config.learner != "gradient":
-        origin = replace(origin, training={})  # these settings were not used
+    if trained.model.learned is not None:
+        origin = replace(origin, training={})  # learning rules does not use these settings
     trained = replace(trained, origin=origin)
     trained.save_pretrained(out)
     return trained
 
 
-def _known(path: Path, trained: Trained) -> Figures:
-    """The figures that a run has left; a model that is no run has those that it came with."""
+def _training_figures(path: Path, trained: Trained) -> Figures:
+    """The figures of the run in a directory; an exported model has its figures with it."""
     if not trained.origin.data or trained.origin.figures != Figures():
         return trained.origin.figures
     run = Run.open(path)
     figures = run.figures()
     try:
         data = run.load_data()
-    except (EquitransError, OSError):  # the pairs no longer exist, so their number is unknown
+    except (EquitransError, OSError):  # the data are gone, so the number of pairs is unknown
         return figures
-    if trained.config.learner == "rules":  # from all pairs at once
+    if trained.model.learned is not None:  # rules are learned from all pairs
         return replace(figures, train_pairs=len(data.train) + len(data.valid))
     return replace(figures, train_pairs=len(data.train), valid_pairs=len(data.valid))
-
-
-def _judged(figures: Figures, trained: Trained, test: TestSet, *, width: int) -> Figures:
-    report = trained.evaluate(test.pairs, width=width)
-    return replace(
-        figures,
-        test_set=test.name,
-        test_pairs=len(report.pairs),
-        test_right=sum(report.right),
-        test_refused=report.refused,
-        test_loss=report.loss,
-        width=width,
-    )

@@ -1,12 +1,13 @@
-"""Training in memory, without a directory."""
+"""Models in memory: trained on pairs, or made from a trained model by adding words to a class."""
 
-from collections.abc import Iterable
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from equitrans import __version__
+from equitrans.analysis import Extended, extend_model
 from equitrans.data import AnyPair, Data, as_pairs, discover, hold_out
-from equitrans.errors import ConfigError, DataError, shown
+from equitrans.errors import ConfigError, DataError, SymmetryError, shown
 from equitrans.models import ModelConfig, TransducerConfig
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_pairs, check_seed
@@ -24,10 +25,10 @@ def fit(
     training: TrainingConfig | None = None,
     seed: int = 0,
 ) -> Trained:
-    """Train on pairs in memory and keep the best epoch: the short way, without a directory.
+    """Train on pairs in memory, without a directory; return the model of the best epoch.
 
-    With "discover" for the classes they are found in the pairs, and there may be none. Without
-    settings for training, those of the model's own recipe are taken.
+    ``classes="discover"`` finds the classes in the pairs; there may be none. The default training
+    settings are those of the model's recipe.
 
     >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
     >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
@@ -42,7 +43,7 @@ def fit(
     if classes == "discover":
         classes = discover(pairs).classes
     elif isinstance(classes, str | LexicalClass):
-        raise ConfigError(f'classes are {shown(classes)}; give a list of classes, or "discover"')
+        raise ConfigError(f'classes are {shown(classes)}; expected a list of classes or "discover"')
     model = model or TransducerConfig()
     training = training or usual_training(model)
     trained = Trained.new(
@@ -56,6 +57,31 @@ def fit(
     learning = start(trained.model, model, training, data, seed=seed)
     for _ in learning:
         pass
-    used = asdict(training) if learning.state is not None else {}
-    origin = Origin(version=__version__, seed=seed, training=used, figures=learning.figures)
+    origin = Origin(__version__, seed, training=learning.settings, figures=learning.figures)
     return replace(trained, model=learning.best_model(), origin=origin)
+
+
+@dataclass(frozen=True)
+class Extension(Extended):
+    """A trained model with added words, and how far it is from the one before."""
+
+    trained: Trained
+
+
+def extend(trained: Trained, name: str, words: Mapping[str, str]) -> Extension:
+    """Add words, each with its translation, to the class ``name``, without training.
+
+    >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
+    >>> trained = Trained.new(TransducerConfig(), Symmetry.of([verbs], []), max_length=3)
+    >>> extend(trained, "verbs", {"blick": "BLICK"}).trained.symmetry.source.words
+    ('walk', 'jump', 'blick')
+    """
+    if trained.characters:
+        for word in (*words, *words.values()):
+            if len(word) != 1:
+                raise SymmetryError(
+                    f"{word!r} is not a character; the words of this model are single characters"
+                )
+    found = extend_model(trained.model, trained.config, name, words)
+    extended = replace(trained, model=found.model, config=found.config, origin=Origin())
+    return Extension(**vars(found), trained=extended)

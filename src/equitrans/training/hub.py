@@ -1,5 +1,5 @@
-"""Folders to and from the Hugging Face hub. Knows files, not models. Who one is there is the
-business of its own library: ``hf auth login``, or HF_TOKEN.
+"""Upload and download folders with the Hugging Face hub. Authentication is that of
+``huggingface_hub``: ``hf auth login`` or HF_TOKEN.
 """
 
 import re
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def load_hub() -> Any:
-    """The library of the hub, which not every installation has."""
+    """The module ``huggingface_hub``; raise ConfigError if it is not installed."""
     try:
         return import_module("huggingface_hub")
     except ModuleNotFoundError as missing:
@@ -28,21 +28,21 @@ def load_hub() -> Any:
 def fetched(
     name: Path | str, files: Sequence[str], *, revision: str | None = None
 ) -> Iterator[Path]:
-    """A folder with some of the files of a model: itself if it is one, or, for a while, what the
-    hub has under a name.
+    """A folder with some files of a model: ``name`` itself if it is a folder, or a temporary folder
+    with the files of the hub's repository ``name``.
     """
     if Path(name).is_dir():
         yield Path(name)
         return
     if not _NAME.fullmatch(str(name)):
-        raise RunError(f"{name}: no such folder, nor a name on the hub, which is owner/name")
+        raise RunError(f"{name}: no such folder; a name on the hub has the form owner/name")
     hub = load_hub()
     try:
         cache = hub.snapshot_download(str(name), revision=revision, allow_patterns=[*files])
     except (OSError, ValueError, hub.errors.HTTPError) as error:
-        raise RunError(f"{name}: no such folder, and not from the hub: {_first(error)}") from None
+        raise RunError(f"{name}: no such folder, and none on the hub: {_first(error)}") from None
     with TemporaryDirectory() as folder:
-        # in the cache files are links to where all of them are kept; a model has files of its own
+        # the hub's cache has links out of the folder, which loading a model rejects
         for file in files:
             if (path := Path(cache) / file).is_file():
                 copyfile(path, Path(folder) / file)
@@ -53,9 +53,9 @@ def fetched(
 
 
 def push(folder: Path, name: str, *, private: bool = False, revision: str | None = None) -> str:
-    """Put a folder on the hub under a name, which is made if it is new, and give its address."""
+    """Upload a folder to the hub's repository ``name``, created if new; return its address."""
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} is no name on the hub; it must be owner/name")
+        raise ConfigError(f"{name!r} is not a name on the hub; expected owner/name")
     hub = load_hub()
     api = hub.HfApi()
     try:
@@ -69,12 +69,12 @@ def push(folder: Path, name: str, *, private: bool = False, revision: str | None
             commit_message="A model saved by equitrans",
         )
     except (OSError, ValueError, hub.errors.HTTPError) as error:
-        raise RunError(f"{name} could not be put on the hub: {_first(error)}") from None
+        raise RunError(f"{name} could not be uploaded to the hub: {_first(error)}") from None
     return str(address)
 
 
 def _first(error: Exception) -> str:
-    r"""The line of an error that says most: the first that is more than a number of HTTP.
+    r"""The first line of an error that is not a bare HTTP status.
 
     >>> _first(OSError("404 Client Error.\n\nRepository Not Found.\nPlease make sure"))
     'Repository Not Found.'

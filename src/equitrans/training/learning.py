@@ -7,8 +7,9 @@ yields one ``Rules`` for the grammar that it induced.
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,7 +23,7 @@ from equitrans.training.config import TrainingConfig
 from equitrans.training.loop import Epoch, TrainState, ended, train
 
 LOSS_PAIRS = 2000
-"""The loss of a rule model is measured on this many pairs: it says little and takes long."""
+"""Number of pairs on which the loss of a rule model is measured; more of them take long."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +47,24 @@ Step = Epoch | Rules
 
 
 class Learning(ABC):
-    """A training in progress. Iterating over it goes on from where it stands."""
+    """A training in progress; iterating over it continues it."""
 
     model: Model
-    """The model as it stands."""
-    step: int = 0
-    """Number of steps so far."""
-    best_step: int = 0
-    """The step with the best weights; 0 before the first step."""
+    """The model with its current weights."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Step]:
-        """Learn, and report after every step."""
+        """Learn, and report every step."""
 
     @property
     @abstractmethod
-    def finished(self) -> bool:
-        """Whether nothing is left to learn."""
+    def step(self) -> int:
+        """Number of steps so far."""
+
+    @property
+    @abstractmethod
+    def best_step(self) -> int:
+        """Number of the step with the best weights; 0 before the first step."""
 
     @property
     @abstractmethod
@@ -71,12 +73,22 @@ class Learning(ABC):
 
     @property
     @abstractmethod
+    def finished(self) -> bool:
+        """Whether all steps are done."""
+
+    @property
+    @abstractmethod
     def figures(self) -> Figures:
-        """How many pairs and steps the learning took."""
+        """Numbers of pairs and steps, and the time they took."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The training settings that the learning uses."""
+        return {}
 
     @property
     def state(self) -> TrainState | None:
-        """The state that a checkpoint restores; None if there is nothing between the steps."""
+        """The state that a checkpoint restores; None if a step is all or nothing."""
         return None
 
     def best_model(self) -> Model:
@@ -97,48 +109,52 @@ class GradientLearning(Learning):
         seed: int,
         device: str | torch.device = "cpu",
     ) -> None:
-        self.training, self.data = training, data
+        self._training, self._data = training, data
         self.model = model.to(device)
         self._state = TrainState.new(self.model, training, seed=seed)
         self._rows = Rows.of(data.train, model.sharing)
         self._valid = Rows.of(data.valid, model.sharing) if data.valid else None
 
     def __iter__(self) -> Iterator[Epoch]:
-        return train(self._state, self._rows, self._valid, self.training)
+        return train(self._state, self._rows, self._valid, self._training)
 
     @property
-    def step(self) -> int:  # type: ignore[override]
+    def step(self) -> int:
         return self._state.epoch
 
     @property
-    def best_step(self) -> int:  # type: ignore[override]
+    def best_step(self) -> int:
         return self._state.best_epoch
-
-    @property
-    def finished(self) -> bool:
-        return ended(self._state, self._rows, self.training)
 
     @property
     def best(self) -> Mapping[str, Tensor]:
         return self._state.best
 
     @property
-    def state(self) -> TrainState:
-        return self._state
+    def finished(self) -> bool:
+        return ended(self._state, self._rows, self._training)
 
     @property
     def figures(self) -> Figures:
         return Figures(
-            train_pairs=len(self.data.train),
-            valid_pairs=len(self.data.valid),
+            train_pairs=len(self._data.train),
+            valid_pairs=len(self._data.valid),
             epochs=self._state.epoch,
             best_epoch=self._state.best_epoch,
             seconds=self._state.seconds,
         )
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        return asdict(self._training)
+
+    @property
+    def state(self) -> TrainState:
+        return self._state
+
 
 class RuleLearning(Learning):
-    """Rules by description length, from all pairs at once: there are no validation pairs."""
+    """Rules by description length, learned from all pairs in one step, without validation."""
 
     def __init__(
         self,
@@ -151,7 +167,7 @@ class RuleLearning(Learning):
     ) -> None:
         self.model = model
         self._config, self._pairs, self._seed, self._device = config, pairs, seed, device
-        self._seconds = 0.0
+        self._seconds: float | None = None
 
     def __iter__(self) -> Iterator[Rules]:
         started = time.monotonic()
@@ -160,10 +176,8 @@ class RuleLearning(Learning):
             symmetry = self.model.symmetry
             model = learn_rules(self._pairs, symmetry, partial(build, self._config, symmetry))
         learned = model.learned
-        some = Rows.of(self._pairs[:LOSS_PAIRS], model.sharing)
-        loss = mean_loss(model, some)
+        loss = mean_loss(model, Rows.of(self._pairs[:LOSS_PAIRS], model.sharing))
         self.model = model.to(self._device)
-        self.step = self.best_step = 1
         self._seconds = time.monotonic() - started
         yield Rules(
             rules=len(learned.grammar),
@@ -175,12 +189,20 @@ class RuleLearning(Learning):
         )
 
     @property
-    def finished(self) -> bool:
-        return self.step == 1
+    def step(self) -> int:
+        return int(self.finished)
+
+    @property
+    def best_step(self) -> int:
+        return self.step
 
     @property
     def best(self) -> Mapping[str, Tensor]:
         return {name: value.clone() for name, value in self.model.state_dict().items()}
+
+    @property
+    def finished(self) -> bool:
+        return self._seconds is not None
 
     @property
     def figures(self) -> Figures:
@@ -196,7 +218,7 @@ def start(
     seed: int,
     device: str | torch.device = "cpu",
 ) -> Learning:
-    """The learning of a new model, as its settings say."""
+    """The learning of a new model, by the learner that its settings name."""
     if config.learner == "rules":
         return RuleLearning(model, config, data.train + data.valid, seed=seed, device=device)
     return GradientLearning(model, training, data, seed=seed, device=device)

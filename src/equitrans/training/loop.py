@@ -6,27 +6,27 @@ after an epoch and loaded again continues bit for bit.
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from equitrans.analysis import judge
+from equitrans.analysis import in_parts, judge
 from equitrans.data import Rows, by_form, by_pair
 from equitrans.errors import DivergenceError
 from equitrans.paper import Batch, Model, Moment
-from equitrans.training.breakdowns import Breakdown
 from equitrans.training.config import TrainingConfig
 from equitrans.training.cuda_graphs import FixedBatch, Recorder
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """The figures of one epoch. Losses are −log p per pair; the training loss is weighted as its
-    batches are, and validation figures are None without validation pairs.
+    """The figures of one epoch. Losses are −log p per pair; the training loss has the weights of
+    the batches, and validation figures are None without validation pairs.
 
     >>> print(Epoch(3, 10, 30, 1.25, 0.5, 0.75, True, 2.0))
     epoch 3 of 10: loss 1.2500, validation 0.5000, accuracy 75.0 %, best so far
@@ -34,7 +34,7 @@ class Epoch:
 
     number: int
     of: int | None
-    """The number of epochs in all, or None if only time limits it."""
+    """Total number of epochs, or None if only time limits it."""
     updates: int
     train_loss: float
     valid_loss: float | None
@@ -66,15 +66,15 @@ class TrainState:
     best_loss: float = math.inf
     best: dict[str, Tensor] = field(default_factory=dict)
     recorder: Recorder | None = None
-    """The CUDA graph of an update, for models that allow it; it is not saved."""
+    """The CUDA graph of an update, for models that allow it; checkpoints do not contain it."""
 
     @classmethod
     def new(cls, model: Model, config: TrainingConfig, *, seed: int) -> "TrainState":
-        """Before the first epoch."""
+        """The state before the first epoch."""
         make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
         device = next(model.parameters()).device
         recorded = _can_record(model)
-        # what is recorded reads the rate from memory
+        # a CUDA graph reads the learning rate from memory
         rate = torch.tensor(config.learning_rate, device=device) if recorded else None
         optimizer = make(
             model.parameters(),
@@ -87,12 +87,12 @@ class TrainState:
 
 
 def _can_record(model: Model) -> bool:
-    """Whether updates can be recorded, and are worth it."""
+    """Whether a CUDA graph can record the updates of a model."""
     return next(model.parameters()).is_cuda and model.static
 
 
 def epochs_to_train(data: Rows, config: TrainingConfig) -> int | None:
-    """The number of epochs of a budget; None if only time ends it."""
+    """The number of epochs that the settings allow; None if only time limits it."""
     if config.epochs is not None:
         return config.epochs
     updates = config.updates
@@ -111,7 +111,7 @@ def _updates_per_epoch(data: Rows, config: TrainingConfig) -> int:
 def train(
     state: TrainState, data: Rows, validation: Rows | None, config: TrainingConfig
 ) -> Iterator[Epoch]:
-    """Train on, epoch by epoch, until the budget or the patience is used up.
+    """Train epoch by epoch, from the state given, until the budget or the patience is used up.
 
     The best epoch is the one of lowest validation loss, or the last without validation data.
     """
@@ -119,14 +119,12 @@ def train(
         started = time.monotonic() - state.seconds
         state.epoch += 1
         train_loss = _epoch(state, data, config, started)
-        # on the CPU noticed at its batch, on a GPU only here, with what it has made of the weights
-        find = partial(Breakdown.among, state.model)
-        _refuse_divergence(state, "training loss", train_loss, partial(find, data))
+        # a CPU checks every batch; a GPU is only checked here, because reading a loss waits for it
+        _check_epoch(state, "training loss", train_loss, data)
         valid_loss = accuracy = None
         if validation is not None:
             valid_loss, accuracy = judge(state.model, validation)
-            # the last update of all may be the one that goes wrong
-            _refuse_divergence(state, "validation loss", valid_loss, partial(find, validation))
+            _check_epoch(state, "validation loss", valid_loss, validation)
         is_best = valid_loss is None or valid_loss < state.best_loss
         if is_best:
             state.best_epoch = state.epoch
@@ -145,19 +143,8 @@ def train(
         )
 
 
-def _refuse_divergence(
-    state: TrainState, kind: str, value: float, find: Callable[[], Breakdown | None]
-) -> None:
-    if not math.isfinite(value):
-        raise DivergenceError(
-            f"epoch {state.epoch}: the {kind} is {value}; "
-            "a smaller training.learning_rate or training.clip may help",
-            find(),
-        )
-
-
 def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float) -> float:
-    """The passes of one epoch, or as much of them as time allows; gives the mean loss."""
+    """Train one epoch, or as much of it as time allows; return the mean loss."""
     epochs, per_epoch = epochs_to_train(data, config), _updates_per_epoch(data, config)
     seed = (state.seed * 1_000_003 + state.epoch) % 2**63
     generator = torch.Generator().manual_seed(seed)
@@ -169,8 +156,8 @@ def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float
     total, weight = torch.zeros((), device=device), 0.0
     state.model.train()
     if state.recorder is None and _can_record(state.model):
-        room = FixedBatch.for_training(data, config.batching, config.batch, device=device)
-        state.recorder = Recorder(room)
+        fixed = FixedBatch.for_training(data, config.batching, config.batch, device=device)
+        state.recorder = Recorder(fixed)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)  # for dropout
         for batch in batches:
@@ -180,7 +167,7 @@ def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float
             if done >= 1:
                 break
             share = float(batch.weight.sum())
-            # the sum stays on its device: to look at it would be to wait for it
+            # the sum stays on its device: reading it would wait for the GPU
             total += update(state, batch, config, Moment(state.updates, done)) * share
             weight += share
     return float(total) / weight if weight else 0.0
@@ -197,7 +184,7 @@ def ended(state: TrainState, data: Rows, config: TrainingConfig) -> bool:
 
 
 def update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Moment) -> Tensor:
-    """One step of the optimiser; gives the batch's mean loss."""
+    """Make one step of the optimiser; return the mean loss of the batch."""
     if config.schedule == "cosine":
         rate = config.learning_rate * (0.02 + 0.98 * (1 + math.cos(math.pi * moment.done)) / 2)
         for group in state.optimizer.param_groups:
@@ -214,19 +201,66 @@ def update(state: TrainState, batch: Batch, config: TrainingConfig, moment: Mome
 
 
 def _descend(state: TrainState, config: TrainingConfig, moment: Moment, batch: Batch) -> Tensor:
-    """The batch's mean loss, one step lower along its gradient after this."""
+    """Update the weights by the gradient of a batch; return its mean loss before the update."""
     model, random = state.model, torch.get_rng_state()
     state.optimizer.zero_grad(set_to_none=True)
-    loss = (model.loss(batch, moment=moment) * batch.weight).sum() / batch.weight.sum()
-    # before the step, while the weights are those that the batch met; a GPU is not waited for
-    met = partial(Breakdown.met, model, batch, random=random, moment=moment)
-    found = math.nan if loss.is_cuda else float(loss.detach())
-    if not loss.is_cuda:
-        _refuse_divergence(state, "training loss", found, partial(met, loss=found))
+    loss = _mean(model.loss(batch, moment=moment), batch)
+
+    def check(kind: str, value: Tensor) -> None:
+        """Raise DivergenceError before the weights change, except on a GPU."""
+        if not value.is_cuda and not math.isfinite(value):
+            where = f"epoch {state.epoch}, update {state.updates}"
+            broken = _broken(model, batch, random, loss, moment)
+            raise _divergence(where, kind, float(value), broken)
+
+    check("training loss", loss.detach())
     loss.backward()
     if config.clip is not None:
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
-        if not norm.is_cuda:
-            _refuse_divergence(state, "gradient", float(norm), partial(met, loss=found))
+        check("gradient", torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip))
     state.optimizer.step()
     return loss.detach()
+
+
+def _mean(losses: Float[Tensor, " b"], batch: Batch) -> Float[Tensor, ""]:
+    return (losses * batch.weight).sum() / batch.weight.sum()
+
+
+# --- a loss that is NaN or infinite
+
+
+@torch.no_grad()
+def _check_epoch(state: TrainState, kind: str, value: float, data: Rows) -> None:
+    """Raise DivergenceError if the loss of an epoch is NaN or infinite, with the first batch of
+    the data whose loss is so under the current weights, if there is one.
+    """
+    if math.isfinite(value):
+        return
+    model, broken = state.model.eval(), None
+    for batch in in_parts(model, data):
+        random, loss = torch.get_rng_state(), _mean(model.loss(batch), batch)
+        if not math.isfinite(loss):
+            broken = _broken(model, batch, random, loss)
+            break
+    raise _divergence(f"epoch {state.epoch}", kind, value, broken)
+
+
+def _divergence(
+    where: str, kind: str, value: float, broken: dict[str, Tensor] | None
+) -> DivergenceError:
+    advice = "a smaller training.learning_rate or training.clip may help"
+    return DivergenceError(f"{where}: the {kind} is {value}; {advice}", broken)
+
+
+def _broken(
+    model: Model, batch: Batch, random: Tensor, loss: Tensor, moment: Moment | None = None
+) -> dict[str, Tensor]:
+    """All that decides the loss of a batch: the content of ``broken.safetensors``."""
+    tensors = {f"weights.{name}": value for name, value in model.state_dict().items()}
+    tensors |= {f"batch.{name}": value for name, value in vars(batch).items()}
+    tensors |= {"random": random, "loss": loss}
+    if moment is not None:
+        tensors["moment"] = torch.tensor([moment.updates, moment.done], dtype=torch.float64)
+    return {
+        name: value.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, value in tensors.items()
+    }

@@ -1,14 +1,16 @@
-"""One directory = one training run, and everything known of it.
+"""A training run is a directory:
 
-config.json       settings, seed, version
-vocabulary.json   words and classes
-epochs.jsonl      a line per epoch
-orbits.jsonl      the orbits of one sentence through training, if asked for
-model.safetensors the weights of the best epoch
-grammar.json      the rules of a recursive aligner
-state.safetensors all that is needed to go on
-broken.safetensors the batch at which a loss was no number, and the weights that it met
-lock              there while a process trains, which it names
+config.json         settings, seed, version
+vocabulary.json     words and classes
+epochs.jsonl        one line per epoch
+orbits.jsonl        the orbits of one sentence during training, if asked for
+model.safetensors   the weights of the best epoch
+grammar.json        the rules of a recursive aligner
+state.safetensors   the checkpoint that training continues from
+broken.safetensors  the batch whose loss is NaN or infinite: its tensors (``batch.*``), the weights
+                    before the update (``weights.*``), torch's random state (``random``), the loss,
+                    and in training the number of updates and the share done (``moment``)
+lock                exists while a process trains, and names it
 """
 
 import json
@@ -46,12 +48,11 @@ from equitrans.files import (
 )
 from equitrans.paper import Symmetry
 from equitrans.settings import check_seed, from_dict
-from equitrans.training.breakdowns import Breakdown
 from equitrans.training.cards import Figures
 from equitrans.training.checkpoints import Checkpoint
 from equitrans.training.config import RunConfig
 from equitrans.training.learning import Learning, Rules, Step, longest_prediction, start
-from equitrans.training.loop import Epoch, TrainState
+from equitrans.training.loop import Epoch
 from equitrans.training.tensors import pack
 from equitrans.training.trained import WEIGHTS, Trained
 
@@ -59,7 +60,7 @@ STATE, LOG, ORBITS = "state.safetensors", "epochs.jsonl", "orbits.jsonl"
 BROKEN = "broken.safetensors"
 
 CHECKPOINT_SECONDS = 5.0
-"""At most so much training is lost when the machine goes down, beside the epoch it was in."""
+"""Seconds between two checkpoints: a crash loses at most this much training and one epoch."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,11 @@ class Run:
     trained: Trained
     """The model, with random weights until it is trained or loaded."""
     digest: str
+    """SHA-256 of the data."""
 
     @classmethod
     def create(cls, path: Path | str, config: RunConfig, data: Data) -> "Run":
-        """A new run in an empty or absent directory."""
+        """Create a run in an empty or absent directory."""
         path = Path(path)
         refuse_used(path, resumable=True)
         pairs = data.train + data.valid
@@ -90,7 +92,7 @@ class Run:
         path.mkdir(parents=True, exist_ok=True)
         run = cls(path, config, trained, data.digest)
         with run._lock():
-            refuse_used(path, resumable=True)  # another process may have been quicker
+            refuse_used(path, resumable=True)  # another process may have created it
             try:
                 trained.save_description(
                     path,
@@ -103,18 +105,18 @@ class Run:
                 )
                 flush(path.parent)
             except BaseException:
-                shutil.rmtree(path, ignore_errors=True)  # it was empty or absent
+                shutil.rmtree(path, ignore_errors=True)  # it was empty or absent before
                 raise
         return run
 
     @classmethod
     def open(cls, path: Path | str) -> "Run":
-        """A run that was created before."""
+        """The run in a directory."""
         path = Path(path)
         refuse_links(path)
         content = read_part(path / "config.json")
         try:
-            # before the first checkpoint training starts again, from the same random weights
+            # without a checkpoint training starts again, from the same random weights
             check_seed(content["seed"])
             trained = Trained.load_description(path, seed=content["seed"])
             settings = {
@@ -134,18 +136,18 @@ class Run:
             raise RunError(f"{path / 'config.json'} is damaged: {error}") from None
 
     def load_data(self) -> Data:
-        """The data that the run was created with, found to be still the same."""
+        """The data of the run; raise RunError if they have changed since it was created."""
         known = self.trained.symmetry.classes
         data = load_data(self.config.data, seed=self.config.seed, classes=known)
         if data.digest != self.digest:
             raise RunError(
-                f"{data.origin} has changed since {self.path} was created; the run cannot go on"
+                f"{data.origin} has changed since {self.path} was created; the run cannot continue"
             )
         return data
 
     @property
     def is_finished(self) -> bool:
-        """Whether there is nothing left to train."""
+        """Whether the training has ended."""
         return self._checkpoint.is_finished
 
     @property
@@ -165,7 +167,7 @@ class Run:
                     write_atomically(weights, content)
 
     def learning(self, data: Data, *, device: str | torch.device = "cpu") -> Learning:
-        """The learning of the run: at its last checkpoint, or at its start."""
+        """The learning of the run, from its last checkpoint or from its start."""
         config = self.config
         learning = start(
             self.trained.model,
@@ -179,18 +181,12 @@ class Run:
             self._checkpoint.load(learning.state)
         return learning
 
-    def state(self, *, device: str | torch.device = "cpu") -> TrainState:
-        """Where gradient descent stands: at the last checkpoint, or at its start."""
-        model = self.trained.model.to(device)
-        state = TrainState.new(model, self.config.training, seed=self.config.seed)
-        if self._checkpoint.exists:
-            self._checkpoint.load(state)
-        return state
-
     def train(self, data: Data, *, device: str | torch.device = "cpu") -> Iterator[Step]:
-        """Learn from where the run stands to its end; every step is logged before it is yielded."""
+        """Continue the run to its end; every step is logged before it is yielded."""
         with self._lock(), self._saving_divergence():
             remove_leftovers(self.path)
+            if self.is_finished:
+                return
             learning = self.learning(data, device=device)
             self._trim_log(LOG, learning.step)
             record = self._orbit_recorder(data, learning)
@@ -213,14 +209,14 @@ class Run:
         try:
             yield
         except DivergenceError as error:
-            if not isinstance(error.breakdown, Breakdown):
+            if not isinstance(error.breakdown, dict):
                 raise
             path = self.path / BROKEN
-            error.breakdown.save(path)
+            write_atomically(path, pack(error.breakdown))
             raise DivergenceError(f"{error}; the batch is saved in {path}") from error
 
     def _save_checkpoint(self, learning: Learning, *, finished: bool) -> None:
-        for name in (LOG, ORBITS):  # a checkpoint relies on the lines before it
+        for name in (LOG, ORBITS):  # a checkpoint needs the lines before it
             if (self.path / name).is_file():
                 flush(self.path / name)
         self._checkpoint.save(learning, finished=finished)
@@ -247,19 +243,19 @@ class Run:
         return record
 
     def epochs(self) -> list[dict[str, Any]]:
-        """All steps so far, as they were logged."""
+        """All steps so far, from the log."""
         path = self.path / LOG
         return _logged(path, _check_step) if path.is_file() else []
 
     def figures(self) -> Figures:
-        """What the log says of a finished run; nothing before, when the log may be ahead of the
-        weights.
+        """The figures of a finished run, from its log; before, the log may be ahead of the weights
+        and there are none.
         """
         if not self.is_finished:
             return Figures()
         steps = self.epochs()
         if not steps:
-            raise RunError(f"{self.path / LOG} is damaged: it is empty, but the run is finished")
+            raise RunError(f"{self.path / LOG} is damaged: it is empty, but the run has finished")
         if "rules" in steps[-1]:
             return Figures(seconds=steps[-1]["seconds"])
         best = next((step for step in reversed(steps) if step["is_best"]), steps[-1])
@@ -272,7 +268,7 @@ class Run:
         )
 
     def orbit_records(self) -> list[dict[str, Any]]:
-        """The observed orbits of the run's sentence through training."""
+        """The observed orbits of the run's sentence during training."""
         path = self.path / ORBITS
         if not path.is_file():
             raise RunError(
@@ -281,7 +277,7 @@ class Run:
         return _logged(path, _check_orbits)
 
     def _trim_log(self, name: str, lines: int) -> None:
-        """Forget what was logged but not saved: it will come again."""
+        """Remove lines that are newer than the checkpoint: training writes them again."""
         path = self.path / name
         if path.is_file():
             kept = path.read_bytes().splitlines(keepends=True)[:lines]
@@ -289,7 +285,7 @@ class Run:
 
 
 def _logged(path: Path, check: Callable[[Any], object]) -> list[dict[str, Any]]:
-    """The lines of a log; the last one may be half written while a run goes on."""
+    """The complete lines of a log; the last line may be partial while a process trains."""
     found = []
     for number, line in enumerate(read_text(path, RunError).split("\n")[:-1], start=1):
         try:
@@ -306,28 +302,28 @@ def _check_step(line: Any) -> None:
 
 
 def _table(content: dict[str, Any], section: str) -> dict[str, Any]:
-    """A table of config.json."""
+    """A table of config.json; raise ConfigError if it is something else."""
     if not isinstance(table := content[section], dict):
         raise ConfigError(f"{section} is {shown(table)}; expected a table of settings")
     return table
 
 
 def _check_orbits(line: Any) -> None:
-    """An error unless a line says what orbits were observed when."""
+    """Raise RunError unless a line has an epoch, the sizes of the observed orbits and losses."""
     kinds = {"epoch": int, "observed": list, "losses": list}
     for name, kind in kinds.items():
         value = line.get(name) if isinstance(line, dict) else None
         if not isinstance(value, kind):
-            raise RunError(f"{name} is {shown(value)}")
+            raise RunError(f"{name} is {shown(value)}; expected {kind.__name__}")
     for value in (*line["observed"], *line["losses"]):
         if not isinstance(value, int | float):
             raise RunError(f"{shown(value)} is not a number")
 
 
 def _pair(sentence: str, data: Data, characters: bool) -> Pair:
-    """The pair of a source sentence, which must be in the data."""
+    """The pair of the data with a source sentence; raise DataError if there is none."""
     source = split_words(sentence, characters=characters)
     for pair in (*data.train, *data.valid, *data.test):
         if pair.source == source:
             return pair
-    raise DataError(f"{sentence!r} is not in the data, so its target is not known")
+    raise DataError(f"{sentence!r} is not in the data, so its target is unknown")

@@ -1,10 +1,12 @@
-"""A trained model: sentences in, predictions out. A model is a directory, and so is a run:
+"""A trained model: sentences in, predictions out. On disk it is a directory:
 
-config.json        settings, version, and what is known of its origin
+config.json        settings, version, and the known facts about its training
 vocabulary.json    words and classes
 grammar.json       the rules of a recursive aligner
 model.safetensors  the weights
-README.md          its card, if it is to be read by others
+README.md          a model card, if the model was exported
+
+A training run has the same files, and some more.
 """
 
 import json
@@ -16,6 +18,7 @@ from typing import Any
 
 import torch
 
+from equitrans import __version__
 from equitrans.analysis import (
     Alignment,
     Audit,
@@ -67,12 +70,12 @@ WEIGHTS = "model.safetensors"
 GRAMMAR = "grammar.json"
 CARD = "README.md"
 FILES = ("config.json", "vocabulary.json", GRAMMAR, WEIGHTS)
-"""All that a model needs."""
+"""The files from which a model is loaded."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model.
+    """A trained model: vocabularies, classes, weights, and how sentences are split into words.
 
     >>> from equitrans import TransducerConfig
     >>> trained = Trained.new(TransducerConfig(), Symmetry.of([], [(("a",), ("A",))]), max_length=3)
@@ -83,7 +86,9 @@ class Trained:
     model: Model
     config: ModelConfig
     max_length: int
+    """Largest number of words of a prediction."""
     characters: bool = False
+    """Whether words are single characters."""
     origin: Origin = field(default_factory=Origin)
 
     @classmethod
@@ -98,8 +103,8 @@ class Trained:
         learned: Learned | None = None,
         budget: Budget | None = None,
     ) -> "Trained":
-        """A model with random weights, the same for the same seed; a recursive aligner has the
-        rules given, or none.
+        """A model with random weights, the same for the same seed; a recursive aligner gets the
+        rules of ``learned``, or none.
         """
         check_limits(config, symmetry)
         with (
@@ -115,15 +120,17 @@ class Trained:
         return self.model.symmetry
 
     def words(self, sentence: str | Sequence[str]) -> Words:
-        """A sentence as words."""
-        words = self._target(sentence)
+        """The words of a source sentence; raise DataError if there are none."""
+        words = self._split(sentence)
         if not words:
             raise DataError(f"{sentence!r} has no words")
         return words
 
     def text(self, words: Iterable[str]) -> str:
-        """Words as a sentence."""
+        """The sentence of some words."""
         return join_words(words, characters=self.characters)
+
+    # --- questions to the model
 
     def predict(
         self, sentences: Iterable[str | Sequence[str]], *, width: int = 3
@@ -136,7 +143,7 @@ class Trained:
     ) -> list[list[Hypothesis[str]]]:
         """Up to n targets of each sentence, best first."""
         if isinstance(sentences, str):
-            raise DataError(f"{shown(sentences)} is one sentence; give a list of them")
+            raise DataError(f"{shown(sentences)} is one sentence; expected a list of sentences")
         return predict(
             self.model,
             [self.words(s) for s in sentences],
@@ -146,7 +153,7 @@ class Trained:
         )
 
     def evaluate(self, pairs: Iterable[AnyPair], *, width: int = 3) -> Report:
-        """Exact match over pairs, with errors and breakdowns."""
+        """Exact match over pairs, with errors, by length and by template."""
         pairs = _checked(pairs)
         return evaluate(self.model, pairs, width=width, max_length=self.max_length)
 
@@ -160,7 +167,7 @@ class Trained:
         (pair,) = _checked([pair])
         self.model.eval()
         device = next(self.model.parameters()).device
-        # one pair in a batch of its own: the row may be another member of its orbit, aligned alike
+        # the row may be another member of the pair's orbit, which has the same alignment
         (batch,) = in_order(Rows.of([pair], self.model.sharing))
         prob = self.model.alignments(batch.to(device))[0].tolist()
         return Alignment(
@@ -177,12 +184,12 @@ class Trained:
         tolerance: float = 1e-5,
         width: int = 3,
     ) -> Audit:
-        """How equivariant the model is on some pairs, under its own classes or under others."""
+        """How equivariant the model is on some pairs, under its own or the given classes."""
         symmetry = self.symmetry
         if classes is not None:
             symmetry = Symmetry(symmetry.source, symmetry.target, tuple(classes), symmetry.kind)
         if not symmetry.classes:
-            raise SymmetryError("the model has no classes; say under which to audit it")
+            raise SymmetryError("the model has no classes; give the classes for the audit")
         pairs = _checked(pairs)
         return audit(
             self.model,
@@ -196,24 +203,26 @@ class Trained:
     def orbits(
         self, sentence: str | Sequence[str], target: str | Sequence[str] | None = None
     ) -> Orbits:
-        """The family of a sentence and its orbits; without a target, with the predicted one."""
+        """The family of a sentence and its orbits; the default target is the prediction."""
         source = self.words(sentence)
-        words = self.predict([source])[0].words if target is None else self._target(target)
+        words = self.predict([source])[0].words if target is None else self._split(target)
         pair, alignment = Pair(source, words), None
         if not is_plain(pair, self.symmetry):
             alignment = [n - 1 for n in self.align(pair).best[:-1]]
         return orbits(self.model, pair, self.symmetry, alignment)
 
-    def _target(self, sentence: str | Sequence[str]) -> Words:
-        """A target as words; it may have none."""
+    def _split(self, sentence: str | Sequence[str]) -> Words:
+        """The words of a sentence, which may be none; raise DataError if there are too many."""
         words = sentence
         if isinstance(sentence, str):
             words = split_words(sentence, characters=self.characters)
         check_sentence(words)
         return tuple(words)
 
+    # --- directories and the hub
+
     def save_pretrained(self, directory: Path | str, *, name: str | None = None) -> None:
-        """Write a directory that needs nothing else, with a card for others to read."""
+        """Write a complete model directory with a model card."""
         directory = Path(directory)
         self.save(directory)
         size = sum(p.numel() for p in self.model.parameters())
@@ -225,18 +234,18 @@ class Trained:
     def from_pretrained(
         cls, name: Path | str, *, revision: str | None = None, device: str | torch.device = "cpu"
     ) -> "Trained":
-        """A model from a folder, or by its name on the Hugging Face hub, ``owner/name``."""
+        """Load a model from a folder, or by its name ``owner/name`` from the Hugging Face hub."""
         with hub.fetched(name, FILES, revision=revision) as folder:
             return cls.load(folder, device=device)
 
     def push_to_hub(self, name: str, *, private: bool = False, revision: str | None = None) -> str:
-        """Put the model on the Hugging Face hub as ``owner/name``, and give its address."""
+        """Upload the model to the Hugging Face hub as ``owner/name``; return its address."""
         with tempfile.TemporaryDirectory() as folder:
             self.save_pretrained(folder, name=name)
             return hub.push(Path(folder), name, private=private, revision=revision)
 
     def save(self, directory: Path | str) -> None:
-        """Write all but the card into a directory."""
+        """Write a model directory without a card."""
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         self.save_description(directory)
@@ -244,13 +253,11 @@ class Trained:
         write_atomically(directory / WEIGHTS, pack(self.model.state_dict()))
 
     def save_description(self, directory: Path, **more: Any) -> None:
-        """Everything but the weights."""
+        """Write config.json, with ``more`` entries, and vocabulary.json."""
         write_atomically(directory / "vocabulary.json", _json(symmetry_to_json(self.symmetry)))
         write_atomically(directory / "config.json", _json(self._config() | more))
 
     def _config(self) -> dict[str, Any]:
-        from equitrans import __version__
-
         config = {
             "format": FORMAT,
             "version": __version__,
@@ -270,10 +277,10 @@ class Trained:
 
     @classmethod
     def load(cls, directory: Path | str, *, device: str | torch.device = "cpu") -> "Trained":
-        """Read what ``save`` or a training run has written."""
+        """Load the model of a model directory or of a training run."""
         directory = Path(directory)
         refuse_links(directory)
-        read_part(directory / "config.json")  # is there a model at all, of a format that is known
+        read_part(directory / "config.json")  # a missing model or an unknown format comes first
         find_file(directory / "vocabulary.json")
         path = directory / WEIGHTS
         if not path.is_file():
@@ -282,15 +289,15 @@ class Trained:
                 f"equitrans train --resume {directory} continues it"
             )
         header = read_header(path)
-        # some are made twice over in building
-        room = Budget(2 * header.numbers + 1_000_000, f"it has more weights than {path}")
-        trained = cls.load_description(directory, budget=room)
+        # building a model allocates some weights twice
+        budget = Budget(2 * header.numbers + 1_000_000, f"it has more weights than {path}")
+        trained = cls.load_description(directory, budget=budget)
         shapes = {name: tuple(t.shape) for name, t in trained.model.state_dict().items()}
         check_tensors(path, header, shapes)
         weights = read_tensors(path)
         trained.model.load_state_dict(weights)
         if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
-            raise RunError(f"{path} holds weights that are not numbers; training went wrong")
+            raise RunError(f"{path} has NaN or infinite weights; train the model again")
         trained.model.to(device).eval()
         return trained
 
@@ -298,22 +305,18 @@ class Trained:
     def load_description(
         cls, directory: Path, *, seed: int = 0, budget: Budget | None = None
     ) -> "Trained":
-        """The model that a directory describes, with random weights, yet to be filled in."""
+        """The model that a directory describes, with random weights."""
         refuse_links(directory)
         config = read_part(directory / "config.json")
         words = read_part(directory / "vocabulary.json")
         try:
-            # the first runs had one model, and did not name it
-            model = from_dict(
-                find_model(config.get("kind", "transducer")), config["model"], section="model"
-            )
+            kind = find_model(config.get("kind", "transducer"))  # old directories have no kind
+            model = from_dict(kind, config["model"], section="model")
             symmetry = symmetry_from_json(words, model.group)
             length = config["max_length"]
-            if type(length) is not int or length < 1:
-                raise RunError(f"max_length is {shown(length)}; it must be a number above 0")
-            if length > LONGEST_PREDICTION:
+            if type(length) is not int or not 1 <= length <= LONGEST_PREDICTION:
                 raise RunError(
-                    f"max_length is {shown(length)}; it must be at most {LONGEST_PREDICTION}"
+                    f"max_length is {shown(length)}; it must be from 1 to {LONGEST_PREDICTION}"
                 )
             if not isinstance(characters := config["characters"], bool):
                 raise RunError(f"characters is {shown(characters)}; it must be true or false")
@@ -337,7 +340,7 @@ class Trained:
 
 
 def _checked(pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
-    """Pairs from whatever has two sides, none of them too long."""
+    """Pairs from all that has two sides; raise DataError if a sentence is too long."""
     made = as_pairs(pairs)
     check_pairs(made)
     return made
