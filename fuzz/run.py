@@ -1,11 +1,11 @@
-"""Coverage-guided fuzzing of every parser (make fuzz): the same targets as the tests', longer.
+"""Coverage-guided fuzzing of every parser (make fuzz), with the targets of the tests.
 
     python fuzz/run.py --workers 2 --out records/reliability/fuzz-1.json
     python fuzz/run.py --only classes --executions 100000 --out classes.json
 
-The executions of a target are divided among processes with seeds of their own, as many at a time as
---workers says. One ends early on SIGUSR1, and at its first finding, whose bytes are kept in the
-result, so that a test can be made of them.
+The executions of a target are divided among processes, each with its own seed; --workers is the
+number of processes at a time. A process ends early on SIGUSR1 and at its first finding. The result
+keeps the bytes of every finding, so that a test can be made of them.
 """
 
 import argparse
@@ -38,10 +38,10 @@ SHARES = {
     "grammar": 3,
     "model": 1,
 }
-"""How the executions are divided: most to what reads files that people write by hand."""
+"""Shares of the executions; files that people write by hand get most."""
 
 PART = 250_000
-"""Executions of one process, at most: what ends at a finding, or is interrupted, is not much."""
+"""Most executions of one process; a finding or an interrupt loses at most this many."""
 
 
 def fuzz(name: str, folder: Path, options: list[str]) -> None:
@@ -52,13 +52,13 @@ def fuzz(name: str, folder: Path, options: list[str]) -> None:
         from parsers import TARGETS
 
         target = TARGETS[name]
-        target(b"", folder)  # what a target imports, it imports under instrumentation
+        target(b"", folder)  # the imports of the target are instrumented too
     atheris.Setup([sys.argv[0], *options], lambda data: target(data, folder))
     atheris.Fuzz()
 
 
 def run(name: str, executions: int, seed: int) -> dict[str, object]:
-    """One target in a process of its own, and what came of it."""
+    """Run one target in its own process and return executions, seconds and findings."""
     from parsers import SEEDS
 
     with tempfile.TemporaryDirectory(dir=_memory()) as place:
@@ -97,26 +97,28 @@ def run(name: str, executions: int, seed: int) -> dict[str, object]:
 
 
 def said(output: str) -> str:
-    """The error that ended a target, or how its output ended."""
+    """The error that ended a target, or the end of its output."""
     error = re.search(r"Uncaught Python exception: ===\n(.*)", output)
     return error[1] if error else output[-500:]
 
 
 def _memory() -> str | None:
-    """A folder in memory, where there is one: files are written for every execution."""
+    """A folder in memory if there is one, because every execution writes files."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def main() -> int:
-    """Fuzz, and write down how often and what was found; 1 if something was."""
+    """Fuzz and write the result; return 1 if there is a finding."""
     if sys.argv[1:2] == ["--child"]:
         fuzz(sys.argv[2], Path(sys.argv[3]), sys.argv[4:])
     parser = argparse.ArgumentParser(description="fuzz every parser")
-    parser.add_argument("--executions", type=int, default=10_000_000, help="in all")
-    parser.add_argument("--only", choices=SHARES, help="one target")
+    parser.add_argument(
+        "--executions", type=int, default=10_000_000, help="executions of all targets together"
+    )
+    parser.add_argument("--only", choices=SHARES, help="fuzz this target alone")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=1, help="processes at a time")
-    parser.add_argument("--out", type=Path, required=True, help="a JSON file for the result")
+    parser.add_argument("--workers", type=int, default=1, help="number of processes at a time")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file of the result")
     asked = parser.parse_args()
     shares = {asked.only: 1} if asked.only else SHARES
     parts = list(divided(shares, asked.executions, asked.seed))
@@ -131,12 +133,12 @@ def main() -> int:
             for finding in result["findings"]:
                 print(finding["said"], flush=True)
             results[name].append(result)
-            write(asked.out, results, asked, time.monotonic() - started)  # so far
+            write(asked.out, results, asked, time.monotonic() - started)  # the result so far
     return 1 if any(result["findings"] for each in results.values() for result in each) else 0
 
 
 def divided(shares: dict[str, int], executions: int, seed: int) -> Iterator[tuple[str, int, int]]:
-    """Every target's executions in parts, each with its seed."""
+    """Yield target, executions and seed of every process."""
     for name, share in shares.items():
         left = -(-executions * share // sum(shares.values()))
         for number in range(-(-left // PART)):
@@ -149,7 +151,7 @@ def write(
     asked: argparse.Namespace,
     seconds: float,
 ) -> None:
-    """The sums, and every target."""
+    """Write the sums and the result of every target as JSON."""
     targets = {
         name: {
             "executions": sum(part["executions"] for part in parts),

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import equitrans
-import equitrans.cli.train
+import equitrans.cli.progress
 from equitrans.analysis.evaluation import losses
 from equitrans.cli.main import main
 from equitrans.data.classes import format_classes
@@ -138,7 +138,7 @@ def test_a_run_that_is_interrupted_and_resumed_ends_with_the_same_bits(
     out = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr(runs, "CHECKPOINT_SECONDS", 0.0)
-        patch.setattr(equitrans.cli.train, "follow", interrupted)
+        patch.setattr(equitrans.cli.progress, "follow", interrupted)
         assert train(folder, out, "--model", name, *sizes(name)) == 130
     assert not Run.open(out).is_finished
     status, _, _ = run("train", "--resume", out, "--quiet")
@@ -209,7 +209,7 @@ def test_extend_is_for_transducers(run, folder, tmp_path, name):
             "recipe 'paper' is for the model 'transducer', not 'gordon'",
         ),
         (["--model", "wu", "--recipe", "russin"], "is for the model 'russin', not 'wu'"),
-        (["--model", "gordon", "--model.k", "3"], "--model.k is not a setting"),
+        (["--model", "gordon", "--model.k", "3"], "--model.k is not an option"),
         (["--model", "gordon", "--model.output_bias", "fre"], "expected 'free' or 'tied' or"),
         (["--model", "russin", "--model.syntax", "3"], "it must be even and 2 or more"),
         (["--config", "WRITTEN:kind: gorden"], "unknown model 'gorden'; did you mean 'gordon'?"),

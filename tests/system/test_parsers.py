@@ -1,4 +1,4 @@
-"""Whatever a file holds, what comes of it is a value, or one line that says where and what."""
+"""Parsers return a value or raise one line with place and cause, whatever the file holds."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from equitrans.data import symmetry_from_json
 from equitrans.data.classes import read_classes
 from equitrans.data.pairs import Pair, format_tsv, read_pairs
 from equitrans.errors import ConfigError, DataError, EquitransError, shown
-from equitrans.experiments.spaces import Space
+from equitrans.experiments import Space
 from equitrans.files import TOML_DOTS, TOML_KEYS, TOML_TOKEN, read_json, read_toml
 from equitrans.models.recursive.io import learned_from_json as from_json
 from equitrans.paper.vocabulary import N_SPECIAL, Vocabulary
@@ -25,7 +25,7 @@ BREAKS = [b" ", b"\n", b"\t", b"\r\n", b"\0", b"\xef\xbb\xbf", b"\xe2\x80\x8b", 
 
 
 def files(name: str) -> st.SearchStrategy[bytes]:
-    """Bytes for a target: pieces of files that are right, put together wrongly."""
+    """Bytes for a target: pieces of correct files in a random order."""
     if name not in FRAGMENTS:
         return st.binary(max_size=40)
     pieces = st.sampled_from(FRAGMENTS[name] + BREAKS) | st.binary(max_size=3)
@@ -39,7 +39,7 @@ def folder():
 
 
 @pytest.mark.parametrize("name", parsers.TARGETS)
-def test_only_our_own_errors_come_of_a_file(name, folder):
+def test_a_parser_raises_no_error_but_its_own(name, folder):
     seeds = parsers.SEEDS.get(name, [b""])
 
     @settings(max_examples=15 if name == "model" else 50)
@@ -53,8 +53,8 @@ def test_only_our_own_errors_come_of_a_file(name, folder):
 
 
 @pytest.mark.parametrize("name", parsers.TARGETS)
-def test_what_a_target_begins_with_is_right(name, folder, monkeypatch):
-    """Otherwise all that was damaged would be refused for one and the same reason."""
+def test_the_first_seed_of_a_target_is_accepted(name, folder, monkeypatch):
+    """Otherwise every damaged file would be refused for the same reason."""
     refused = []
     parsed = parsers._parsed
 
@@ -67,11 +67,11 @@ def test_what_a_target_begins_with_is_right(name, folder, monkeypatch):
 
     monkeypatch.setattr(parsers, "_parsed", noticing)
     parsers.TARGETS[name](parsers.SEEDS.get(name, [b""])[0], folder)
-    # an official file is told by its checksum, which nothing that is made up can have
+    # an official file has a checksum that no other file has
     assert all("not the official rows" in message for message in refused)
 
 
-def test_a_parser_that_breaks_the_promise_is_noticed(tmp_path):
+def test_a_foreign_error_or_a_bad_message_fails_a_target(tmp_path):
     def fails(error):
         def parse():
             raise error
@@ -87,7 +87,7 @@ def test_a_parser_that_breaks_the_promise_is_noticed(tmp_path):
             parsers._parsed(fails(DataError(message)), path)
 
 
-def test_documents_are_damaged_in_every_way_and_never_in_place():
+def test_damaging_a_document_changes_a_copy():
     before = json.dumps(parsers.RECORD)
     made = {json.dumps(parsers.damaged(parsers.RECORD, parsers.Choices(bytes([1, 0, n, m, 0, k]))))
             for n in range(9) for m in range(5) for k in range(7)}  # fmt: skip
@@ -128,7 +128,7 @@ A = Pair(("a",), ("A",))
         (b"a\tA\rb\tB\r", ":1: expected source<TAB>target, got 3 columns"),
     ],
 )
-def test_what_is_accepted_normalised_or_refused_in_pairs(tmp_path, content, outcome):
+def test_pairs_are_read_normalised_or_refused(tmp_path, content, outcome):
     path = tmp_path / "pairs.tsv"
     path.write_bytes(content)
     if not isinstance(outcome, str):
@@ -139,7 +139,7 @@ def test_what_is_accepted_normalised_or_refused_in_pairs(tmp_path, content, outc
     assert str(error.value).startswith(f"{path}{outcome}")
 
 
-def test_special_symbols_have_no_spelling_that_a_word_could_have():
+def test_names_of_special_symbols_are_ordinary_words():
     words = ("PAD", "BOS", "EOS", "<pad>", "<s>", "</s>", "\u25a1", "<verbs>")
     vocabulary = Vocabulary(words)
     assert min(vocabulary.encode(words)) == N_SPECIAL
@@ -176,7 +176,7 @@ CLASS = '[[class]]\nname = "v"\nsource = ["a", "b"]\ntarget = ["A", "B"]\n'
         (CLASS + "b = '" + "x." * 300 + "'", "unknown key 'b'"),
     ],
 )
-def test_what_is_accepted_normalised_or_refused_in_classes(tmp_path, content, outcome):
+def test_classes_are_read_normalised_or_refused(tmp_path, content, outcome):
     path = tmp_path / "classes.toml"
     path.write_bytes(content.encode())
     if not isinstance(outcome, str):
@@ -188,7 +188,7 @@ def test_what_is_accepted_normalised_or_refused_in_classes(tmp_path, content, ou
     assert outcome in str(error.value)
 
 
-def test_bytes_that_are_no_utf8_are_placed_by_their_line(tmp_path):
+def test_invalid_utf8_is_refused_with_its_line(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"a = 1\n\nb = '\xff'\n")
     for read in (read_toml, read_json, read_classes, Space.read):
@@ -206,7 +206,7 @@ def test_bytes_that_are_no_utf8_are_placed_by_their_line(tmp_path):
         (b'{"a": "\0"}', r"is damaged: Invalid control character at: line 1 column 8"),
     ],
 )
-def test_json_that_is_none_is_refused_with_its_place(tmp_path, content, message):
+def test_invalid_json_is_refused_with_its_place(tmp_path, content, message):
     path = tmp_path / "file"
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):
@@ -228,7 +228,7 @@ def test_json_that_is_none_is_refused_with_its_place(tmp_path, content, message)
         ({"classes": [["verbs"]]}, "class 1 is .*; it must have a name"),
     ],
 )
-def test_a_vocabulary_that_is_none_is_refused(change, message):
+def test_an_invalid_vocabulary_is_refused(change, message):
     assert symmetry_from_json(parsers.VOCABULARY, "cyclic").source.words[0] == "walk"
     with pytest.raises(EquitransError, match=message):
         symmetry_from_json(parsers.VOCABULARY | change, "cyclic")
@@ -249,7 +249,7 @@ def test_a_vocabulary_that_is_none_is_refused(change, message):
         ({"support": "many"}, "support is 'many'; it must be a number"),
     ],
 )
-def test_a_rule_that_is_none_is_refused(change, message):
+def test_an_invalid_rule_is_refused(change, message):
     symmetry = symmetry_from_json(parsers.VOCABULARY, "cyclic")
     first, *others = parsers.GRAMMAR["rules"]
     assert len(from_json(parsers.GRAMMAR, symmetry).grammar) == 3
@@ -258,7 +258,7 @@ def test_a_rule_that_is_none_is_refused(change, message):
     for name in ("rules", "pairs", "exceptions", "warnings", "bits", "noise"):
         with pytest.raises(DataError, match=f"not a grammar: {name} is 'x'"):
             from_json(parsers.GRAMMAR | {name: "x"}, symmetry)
-    for name in ("pairs", "bits", "noise"):  # what a fuzzer found: no tensor holds such a number
+    for name in ("pairs", "bits", "noise"):  # found by the fuzzer: no tensor holds such a number
         with pytest.raises(DataError, match=f"{name} is a very long number.* from 0 to"):
             from_json(parsers.GRAMMAR | {name: 10**400}, symmetry)
     assert isinstance(from_json(parsers.GRAMMAR | {"noise": 0}, symmetry).noise, float)
@@ -276,7 +276,7 @@ def test_a_rule_that_is_none_is_refused(change, message):
         ("model.x" * 1000, 1, "is not a setting"),
     ],
 )
-def test_a_setting_that_is_no_number_is_refused(name, value, message):
+def test_a_setting_of_the_wrong_type_or_size_is_refused(name, value, message):
     RunConfig.from_settings({"split": "length"})
     with pytest.raises(ConfigError, match=message) as error:
         RunConfig.from_settings({"split": "length", name: value})
@@ -285,7 +285,7 @@ def test_a_setting_that_is_no_number_is_refused(name, value, message):
 
 @pytest.fixture(scope="module")
 def peaks():
-    """The most memory that each file took, in a process that checks no types."""
+    """The peak of memory for each large file, in a process without type checks."""
     done = subprocess.run([sys.executable, parsers.__file__], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -296,17 +296,17 @@ def test_memory_is_a_small_multiple_of_the_file(name, peaks):
     size, memory, message = peaks[name]
     most, told = parsers.HEAVY[name][2:]
     assert memory <= most * size + 2**20
-    assert memory >= size or name == "no lines"  # it was measured at all
+    assert memory >= size or name == "no lines"  # otherwise nothing was measured
     assert told in message
     assert len(message) < parsers.LONGEST
 
 
-def test_the_names_that_toml_may_have_cost_little(peaks):
+def test_memory_for_names_in_toml_is_bounded(peaks):
     size, memory, _ = peaks["names in TOML"]
     assert 20 * size < memory <= 64 * size + 2**25
 
 
-def test_a_long_line_comes_back_as_it_was(tmp_path):
+def test_a_line_of_10_mb_is_read_and_written_unchanged(tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_bytes(b"ab " * (10**7 // 3) + b"\tA\n")
     (pair,) = read_pairs(path)
@@ -315,7 +315,7 @@ def test_a_long_line_comes_back_as_it_was(tmp_path):
     assert len(format_tsv([pair])) == path.stat().st_size - 1
 
 
-def test_what_is_shown_is_short_whatever_it_is():
+def test_values_in_messages_are_short():
     deep: list = []
     for _ in range(10**5):
         deep = [deep]

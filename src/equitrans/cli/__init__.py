@@ -1,1 +1,1 @@
-"""The command line: each command parses, calls a room below, and prints."""
+"""The command line: one module per command, which parses options, calls the library and prints."""

@@ -1,46 +1,51 @@
-"""equitrans audit: does a trained model keep the promise of theorem 3?"""
+"""equitrans audit: is a trained model equivariant, as theorem 3 says?"""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from equitrans.analysis import Audit, unknown_targets
-from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load
+from equitrans import analysis, training
+from equitrans.cli.arguments import (
+    Parser,
+    add_decoding,
+    add_json,
+    add_model,
+    add_pairs,
+    find_pairs,
+    load,
+)
 from equitrans.cli.console import Console
-from equitrans.cli.evaluate import add_pairs, find_pairs
 from equitrans.data import CLASSES, load_classes
 from equitrans.errors import DataError
-from equitrans.training import Trained
 
 ABOUT = """\
-Measure how equivariant a trained model is, over all group elements and all pairs given.
-Exit status 0 if it is within the tolerance, 1 if not."""
+Measure how equivariant a trained model is, over all group elements and all given pairs.
+The exit status is 0 if the deviation is within the tolerance, else 1."""
 EXAMPLES = """\
   equitrans audit runs/jump
   equitrans audit runs/mine --data test.tsv --json
   equitrans audit runs/plain --data test.tsv --classes classes.toml"""
 
 SHOWN = 5
-"""So many mismatches are shown; JSON has all."""
+"""Number of mismatches that are printed; --json has all."""
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The options of equitrans audit."""
     parser = Parser("audit", ABOUT, EXAMPLES)
     add_model(parser)
     add_pairs(parser)
     parser.add_argument(
         "--classes",
         metavar="FILE",
-        help="audit under these classes (a TOML file, verbs, directions, both), "
-        "not under those of the model",
+        help="audit under these classes instead of those of the model: "
+        "a TOML file, verbs, directions or both",
     )
     parser.add_argument(
         "--tolerance",
         type=float,
         default=1e-5,
-        help="the largest deviation of log p that passes, relative where log p is above 1 "
-        "(default 1e-5)",
+        help="largest accepted deviation of log p, relative if |log p| is above 1 (default 1e-5)",
     )
     add_json(parser)
     add_decoding(parser)
@@ -48,20 +53,20 @@ def options() -> Parser:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Measure and print."""
+    """Measure the deviation and print it."""
     parser = options()
     asked = parser.parse(arguments)
     if not asked.tolerance > 0:
         parser.error(f"--tolerance is {asked.tolerance}; it must be above 0")
     trained = load(asked)
     pairs = find_pairs(asked, trained)
-    for word in unknown_targets(pairs, trained.symmetry):
-        raise DataError(f"the model has no target word {word!r}; leave out pairs that have it")
+    for word in analysis.unknown_targets(pairs, trained.symmetry):
+        raise DataError(f"the model has no target word {word!r}; leave out its pairs")
     classes = trained.symmetry.classes
     if asked.classes is not None:
         classes = load_classes(asked.classes, pairs, CLASSES)
     if not classes:
-        raise DataError("the model has no classes; say with --classes under which to audit it")
+        raise DataError("the model has no classes; give some with --classes")
     found = trained.audit(pairs, classes, tolerance=asked.tolerance, width=asked.width)
     if asked.json:
         content = asdict(found) | {"mismatches": len(found.mismatches), "passed": found.passed}
@@ -73,7 +78,7 @@ def run(arguments: Sequence[str]) -> int:
     return 0 if found.passed else 1
 
 
-def _print(found: Audit, trained: Trained) -> None:
+def _print(found: "analysis.Audit", trained: "training.Trained") -> None:
     console = Console()
     what = "powers of generators" if found.sampled else "elements"
     console.print(

@@ -1,12 +1,11 @@
-"""How commands print: what users have written is printed as it is, and never read as markup."""
+"""The console that commands print with: text is printed unchanged, never read as markup."""
 
 import os
-from importlib import import_module
 from types import ModuleType
 
 from rich.console import Console as RichConsole
 
-from equitrans.errors import ConfigError
+from equitrans.cli.arguments import load_extra
 
 
 class Console(RichConsole):
@@ -20,22 +19,19 @@ class Console(RichConsole):
             highlight=False,
             emoji=False,
             soft_wrap=True,
-            # without colors there is no bold either: plain text is what is asked for
+            # rich would still print bold text with NO_COLOR
             color_system=None if os.environ.get("NO_COLOR") else "auto",
         )
         if not self.is_terminal:
-            self.width = 1000  # what is piped is not broken into lines
+            self.width = 1000  # piped output is not wrapped
 
     def on_broken_pipe(self) -> None:
-        """Nobody reads any more: this ends a command, but not the training that it reports."""
+        """End the command if nobody reads its output; a training without a reader goes on."""
         if not self.stderr:
             raise BrokenPipeError
         self.file = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def load_plots() -> ModuleType:
-    """The room with matplotlib, which not every installation has."""
-    try:
-        return import_module("equitrans.analysis.plots")
-    except ModuleNotFoundError as missing:
-        raise ConfigError(f"pictures need {missing.name}: pip install 'equitrans[plot]'") from None
+    """Import the module that draws with matplotlib."""
+    return load_extra("equitrans.analysis.plots", "a picture", "plot")

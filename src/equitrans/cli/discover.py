@@ -1,4 +1,4 @@
-"""equitrans discover: from pairs to lexical classes, with the evidence."""
+"""equitrans discover: lexical classes of pairs, with the evidence for them."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from equitrans.cli.arguments import Parser, add_json
+from equitrans.cli.arguments import Parser, add_json, add_scan_dir
 from equitrans.cli.console import Console
 from equitrans.data import (
     Discovery,
@@ -24,37 +24,37 @@ from equitrans.errors import ConfigError
 from equitrans.files import write_atomically
 
 ABOUT = """\
-Find the lexical classes of some pairs: words that can be exchanged, with their translations.
-Exit status 1 if there are none to be found."""
+Find the lexical classes of pairs: words that can be exchanged together with their translations.
+The exit status is 1 if there are none."""
 EXAMPLES = """\
   equitrans discover pairs.tsv
   equitrans discover pairs.tsv --out classes.toml
   equitrans discover --split add_jump --json"""
 
 SHOWN = 10
-"""So many misfits are shown; JSON has all."""
+"""Number of words and pairs that are printed in a list; --json has all."""
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The options of equitrans discover."""
     parser = Parser("discover", ABOUT, EXAMPLES)
     parser.add_argument("data", nargs="?", metavar="FILE", help="pairs, TSV or SCAN format")
-    parser.add_argument("--split", help="the training part of a SCAN split instead")
-    parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
+    parser.add_argument("--split", help="or the training part of this SCAN split")
+    add_scan_dir(parser)
     parser.add_argument("--characters", action="store_true", help="words are single characters")
     parser.add_argument(
         "--tolerance",
         type=float,
         default=0.2,
-        help="the share of comparisons that may contradict a class (default 0.2)",
+        help="largest share of comparisons that contradict a class (default 0.2)",
     )
-    parser.add_argument("--out", metavar="FILE", help="write the classes as TOML")
+    parser.add_argument("--out", metavar="FILE", help="write the classes to a TOML file")
     add_json(parser)
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Discover and print."""
+    """Find classes, print them and write them."""
     parser = options()
     asked = parser.parse(arguments)
     if not 0 <= asked.tolerance < 1:

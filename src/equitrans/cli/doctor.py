@@ -1,5 +1,5 @@
-"""equitrans doctor: what is installed here, what is missing, and how to get it. Needs nothing but
-Python itself, so that it can speak where the rest cannot.
+"""equitrans doctor: what is installed, what is missing, and how to install it. Torch and rich may
+be missing or broken.
 """
 
 import json
@@ -13,32 +13,32 @@ from pathlib import Path
 from typing import Any
 
 from equitrans import __version__
-from equitrans.cli.arguments import Parser
+from equitrans.cli.arguments import Parser, add_json
 from equitrans.data import RULES, everything, official_rows
 from equitrans.errors import DataError
 
 ABOUT = """\
-Say what is installed, what is missing and how to get it: versions, device, threads, data, terminal.
-Exit status 1 if something is missing that every command needs."""
+Print what is installed, what is missing and how to install it: versions, device, threads, data,
+terminal. The exit status is 1 if something is missing that every command needs."""
 EXAMPLES = """\
   equitrans doctor
   equitrans doctor --scan-dir SCAN
   equitrans doctor --json"""
 
 CONTRIBUTORS = ("dev", "docs", "fuzz", "mutation", "release", "test")
-"""Extras for those who work on the project itself."""
+"""Extras for people who work on equitrans itself; they are not reported."""
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The options of equitrans doctor."""
     parser = Parser("doctor", ABOUT, EXAMPLES)
-    parser.add_argument("--scan-dir", metavar="DIR", help="look for the official SCAN files here")
-    parser.add_argument("--json", action="store_true", help="everything as one JSON object")
+    parser.add_argument("--scan-dir", metavar="DIR", help="check the official SCAN files there")
+    add_json(parser)
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Look around and report."""
+    """Print a report."""
     asked = options().parse(arguments)
     content: dict[str, Any] = {
         "equitrans": __version__,
@@ -62,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _packages() -> Iterator[dict[str, Any]]:
-    """What the installed package asks for, and what is there."""
+    """Every package that equitrans requires, with the least version and the version found."""
     try:
         required = requires("equitrans") or []
     except PackageNotFoundError:
@@ -75,13 +75,8 @@ def _packages() -> Iterator[dict[str, Any]]:
             found = version(name)
         except PackageNotFoundError:
             found = None
-        yield {
-            "name": name,
-            "extra": extra,
-            "least": least,
-            "found": found,
-            "enough": found is not None and _numbers(found) >= _numbers(least),
-        }
+        enough = found is not None and _numbers(found) >= _numbers(least)
+        yield {"name": name, "extra": extra, "least": least, "found": found, "enough": enough}
 
 
 def read_requirement(text: str) -> tuple[str, str, str | None]:
@@ -101,7 +96,7 @@ def read_requirement(text: str) -> tuple[str, str, str | None]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """A version as numbers.
+    """The numbers of a version.
 
     >>> _numbers("2.13.0+cpu") >= _numbers("2.10")
     True
@@ -114,18 +109,16 @@ def _torch() -> dict[str, Any]:
         import torch
     except Exception as error:  # a broken installation may raise anything
         return {"version": None, "error": f"{type(error).__name__}: {error}"}
-    devices = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return {
         "version": torch.__version__,
         "cuda": torch.version.cuda,
-        "devices": devices,
+        "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
         "threads": torch.get_num_threads(),
         "cores": os.cpu_count(),
     }
 
 
 def _scan(folder: str | None) -> dict[str, Any]:
-    """Whether the official files are there, and are what they should be."""
     content: dict[str, Any] = {"commands": len(everything()), "folder": folder}
     if folder is not None:
         content["official"] = {name: _is_official(folder, name) for name in RULES}
@@ -133,6 +126,7 @@ def _scan(folder: str | None) -> dict[str, Any]:
 
 
 def _is_official(folder: str, name: str) -> bool:
+    """Whether the official files of a split are there, with the right checksums."""
     rule = RULES[name]
     try:
         for part, sha in zip(("train", "test"), rule.shas, strict=True):
@@ -147,10 +141,8 @@ def _problems(content: dict[str, Any]) -> Iterator[str]:
         yield "equitrans is not installed, only its source is there: pip install ."
     for package in content["packages"]:
         if package["extra"] is None and not package["enough"]:
-            yield (
-                f"{package['name']} is {package['found'] or 'missing'}: "
-                f"pip install '{package['name']}>={package['least']}'"
-            )
+            name, found = package["name"], package["found"] or "missing"
+            yield f"{name} is {found}: pip install '{name}>={package['least']}'"
     if "error" in content["torch"]:
         yield f"torch cannot be used: {content['torch']['error']}"
 
@@ -158,24 +150,22 @@ def _problems(content: dict[str, Any]) -> Iterator[str]:
 def _lines(content: dict[str, Any]) -> Iterator[str]:
     yield f"equitrans  {content['equitrans']}"
     yield f"Python     {content['python']}, {content['platform']}"
-    torch = content["torch"]
+    torch, scan, terminal = content["torch"], content["scan"], content["terminal"]
     if "error" not in torch:
         device = ", ".join(torch["devices"]) or "no GPU"
         build = f"CUDA {torch['cuda']}" if torch["cuda"] else "without CUDA"
         yield f"torch      {torch['version']}, {build}, {device}"
         yield f"threads    {torch['threads']} of torch, {torch['cores']} cores; --threads 1 is best"
-    scan = content["scan"]
     if scan["folder"] is None:
         yield f"SCAN       {scan['commands']} commands from its grammar; for the official files:"
         yield "           equitrans scan download --out SCAN, then --scan-dir SCAN"
     else:
-        found = [name for name, is_there in scan["official"].items() if is_there]
-        missing = [name for name in scan["official"] if name not in found]
-        yield f"SCAN       official files of {len(found)} splits in {scan['folder']}"
+        missing = [name for name, is_official in scan["official"].items() if not is_official]
+        found = len(scan["official"]) - len(missing)
+        yield f"SCAN       official files of {found} splits in {scan['folder']}"
         if missing:
             yield f"           missing or changed: {', '.join(missing)}"
             yield f"           equitrans scan download --out {scan['folder']}"
-    terminal = content["terminal"]
     color = terminal["is_terminal"] and not terminal["no_color"]
     yield f"output     {'with' if color else 'without'} colors, {terminal['encoding']}"
     extras: dict[str, list[dict[str, Any]]] = {}
@@ -183,8 +173,7 @@ def _lines(content: dict[str, Any]) -> Iterator[str]:
         extras.setdefault(package["extra"] or "core", []).append(package)
     for extra, packages in extras.items():
         text = ", ".join(f"{p['name']} {p['found'] or '—'}" for p in packages)
-        least = all(package["enough"] for package in packages)
-        hint = "" if least or extra == "core" else f": pip install 'equitrans[{extra}]'"
-        yield f"{extra:10} {text}{hint}"
+        complete = extra == "core" or all(package["enough"] for package in packages)
+        yield f"{extra:10} {text}" + ("" if complete else f": pip install 'equitrans[{extra}]'")
     for problem in content["problems"]:
         yield f"PROBLEM    {problem}"

@@ -1,6 +1,5 @@
-"""equitrans evaluate: how often a trained model is right, and where not."""
+"""equitrans evaluate: the exact match of a trained model, by length and template."""
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -8,17 +7,24 @@ from typing import Any
 
 from rich.table import Table
 
-from equitrans.analysis import Report, Tally, unknown_targets
-from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load, note
+from equitrans import analysis
+from equitrans.cli.arguments import (
+    Parser,
+    add_decoding,
+    add_json,
+    add_model,
+    add_pairs,
+    find_pairs,
+    load,
+    note,
+)
 from equitrans.cli.console import Console
-from equitrans.data import Pair, join_words, load_split, read_pairs
-from equitrans.errors import ConfigError, VocabularyError
+from equitrans.data import join_words
 from equitrans.files import write_atomically
-from equitrans.training import Trained
 
 ABOUT = """\
-Judge a trained model by exact match.
-Without --data or --split, on the test part of its own split."""
+Measure the exact match of a trained model: the share of pairs that it predicts without an error.
+Without --data or --split, the pairs are the test part of the split that it was trained on."""
 EXAMPLES = """\
   equitrans evaluate runs/jump
   equitrans evaluate runs/jump --split length --part train
@@ -26,29 +32,29 @@ EXAMPLES = """\
   equitrans evaluate runs/mine --data test.tsv --errors errors.tsv"""
 
 SHOWN = 10
-"""So many templates are shown, worst first; JSON has all."""
+"""Number of templates that are printed, worst first; --json has all."""
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The options of equitrans evaluate."""
     parser = Parser("evaluate", ABOUT, EXAMPLES)
     add_model(parser)
     add_pairs(parser)
     add_json(parser, what="all figures")
     parser.add_argument(
-        "--errors", metavar="FILE", help="write source, target and prediction of errors"
+        "--errors", metavar="FILE", help="write source, target and prediction of every error"
     )
     add_decoding(parser)
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Predict, compare, print."""
+    """Predict, compare and print."""
     parser = options()
     asked = parser.parse(arguments)
     trained = load(asked)
     pairs = find_pairs(asked, trained)
-    for word, count in unknown_targets(pairs, trained.symmetry).items():
+    for word, count in analysis.unknown_targets(pairs, trained.symmetry).items():
         note(asked, f"the model has no target word {word!r}; {count} pairs with it count as wrong")
     report = trained.evaluate(pairs, width=asked.width)
     if asked.errors is not None:
@@ -62,37 +68,7 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def add_pairs(parser: Parser) -> None:
-    """Options of commands that judge a model by pairs."""
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--data", metavar="FILE", help="pairs, TSV or SCAN format")
-    where.add_argument("--split", help="a SCAN split")
-    parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
-    parser.add_argument("--part", choices=["train", "test"], default="test", help="of the split")
-
-
-def find_pairs(asked: argparse.Namespace, trained: Trained) -> tuple[Pair, ...]:
-    """The pairs to judge by; an unknown source word is answered with where it stands."""
-    if asked.data is not None:
-        origin, pairs = asked.data, read_pairs(asked.data, characters=trained.characters)
-    else:
-        name, scan_dir = asked.split, asked.scan_dir
-        if name is None:
-            name, scan_dir = trained.origin.split, scan_dir or trained.origin.scan_dir
-        if name is None:
-            raise ConfigError(
-                f"{asked.run} was trained on no split; say with --data FILE what to judge by"
-            )
-        origin, pairs = name, getattr(load_split(name, scan_dir), asked.part)
-    for pair in pairs:
-        try:
-            trained.symmetry.source.encode(pair.source)
-        except VocabularyError as error:
-            raise VocabularyError(f"{origin}: {join_words(pair.source)!r}: {error}") from None
-    return pairs
-
-
-def _content(report: Report) -> dict[str, Any]:
+def _content(report: "analysis.Report") -> dict[str, Any]:
     return {
         "exact_match": report.exact_match,
         "pairs": len(report.pairs),
@@ -104,7 +80,7 @@ def _content(report: Report) -> dict[str, Any]:
     }
 
 
-def _print(report: Report) -> None:
+def _print(report: "analysis.Report") -> None:
     console = Console()
     loss = "" if report.loss is None else f", −log p {report.loss:.4f} per pair"
     right, pairs = sum(report.right), len(report.pairs)
@@ -122,8 +98,8 @@ def _print(report: Report) -> None:
         )
 
 
-def _table(title: str, tallies: Mapping[str, Tally]) -> Table:
+def _table(title: str, tallies: Mapping[str, "analysis.Tally"]) -> Table:
     table = Table(title, "exact match", "pairs", box=None)
     for key, tally in tallies.items():
-        table.add_row(key, f"{100 * tally.right / tally.pairs:.1f} %", str(tally.pairs), style=None)
+        table.add_row(key, f"{100 * tally.right / tally.pairs:.1f} %", str(tally.pairs))
     return table

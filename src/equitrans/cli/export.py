@@ -5,17 +5,25 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load, note
+from equitrans import training
+from equitrans.cli.arguments import (
+    Parser,
+    add_decoding,
+    add_json,
+    add_model,
+    add_pairs,
+    find_pairs,
+    load,
+    note,
+)
 from equitrans.cli.console import Console
-from equitrans.cli.evaluate import add_pairs, find_pairs
 from equitrans.files import refuse_used
-from equitrans.training import TestSet, Trained, export
 
 ABOUT = """\
-Write a trained model as one directory: settings, words, classes, rules, weights, and a card with
-its figures, as the Hugging Face hub has them. It is judged on the test part of its own split, or on
-what --data or --split say. The directory can be used wherever a run can, and anywhere else with
-Trained.from_pretrained."""
+Write a trained model as one directory: settings, words, classes, rules, weights and a model card
+with its figures, as on the Hugging Face hub. The exact match is measured on --data or --split, else
+on the test part of the split that the model was trained on. Every command that takes a run takes
+this directory too, and Trained.from_pretrained reads it."""
 EXAMPLES = """\
   equitrans export runs/jump --out jump
   equitrans export runs/mine --data test.tsv --out mine
@@ -24,27 +32,27 @@ EXAMPLES = """\
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The options of equitrans export."""
     parser = Parser("export", ABOUT, EXAMPLES)
     add_model(parser)
-    parser.add_argument("--out", required=True, metavar="DIR", help="the directory to make")
+    parser.add_argument("--out", required=True, metavar="DIR", help="the new directory")
     add_pairs(parser)
-    parser.add_argument("--no-test", action="store_true", help="do not judge the model")
+    parser.add_argument("--no-test", action="store_true", help="do not measure the exact match")
     add_json(parser, what="its origin and figures")
     add_decoding(parser)
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Judge, write, and say what was written."""
+    """Measure the exact match, write the directory and list its files."""
     parser = options()
     asked = parser.parse(arguments)
     if asked.no_test and (asked.data is not None or asked.split is not None):
-        parser.error("give --no-test, or what to judge by, not both")
+        parser.error("give --no-test, or --data or --split, not both")
     refuse_used(asked.out)
     trained = load(asked)
     test = None if asked.no_test else _find_test(asked, trained)
-    trained = export(
+    trained = training.export(
         asked.run,
         asked.out,
         test=test,
@@ -68,11 +76,11 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _find_test(asked: argparse.Namespace, trained: Trained) -> TestSet | None:
-    """What to judge by, if there is something."""
+def _find_test(asked: argparse.Namespace, trained: "training.Trained") -> "training.TestSet | None":
+    """The pairs for the exact match; None without --data, --split and split of its own."""
     if asked.data is not None:
-        return TestSet(Path(asked.data).name, find_pairs(asked, trained))
+        return training.TestSet(Path(asked.data).name, find_pairs(asked, trained))
     split = asked.split or trained.origin.split
     if split is None:
         return None
-    return TestSet(f"SCAN {split}, {asked.part} part", find_pairs(asked, trained))
+    return training.TestSet(f"SCAN {split}, {asked.part} part", find_pairs(asked, trained))

@@ -1,37 +1,39 @@
-"""equitrans extend: new words in a class of a trained model, with no training."""
+"""equitrans extend: add words to a class of a trained model, without training."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from equitrans.cli.arguments import Parser, add_json, add_model
+from equitrans import training
+from equitrans.cli.arguments import Parser, add_json, add_model, load
 from equitrans.cli.console import Console
 from equitrans.data import join_words
 from equitrans.errors import ConfigError
 from equitrans.files import check_visible, normalized, refuse_used
-from equitrans.training import Trained, extend
 
 ABOUT = """\
-Add words to a class of a trained model. They need no training: the group of the class is made
-symmetric, under which a new word behaves exactly as its classmates do."""
+Add words to a class of a trained model, without training. The group of the class becomes the
+symmetric group, so a new word behaves exactly like the other words of the class."""
 EXAMPLES = """\
   equitrans extend runs/jump --class verbs blick=I_BLICK --out runs/blick
   equitrans extend runs/jump --class directions up=I_UP down=I_DOWN --out runs/updown"""
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The options of equitrans extend."""
     parser = Parser("extend", ABOUT, EXAMPLES)
     add_model(parser)
-    parser.add_argument("words", nargs="+", metavar="WORD=TARGET", help="a word, its translation")
+    parser.add_argument(
+        "words", nargs="+", metavar="WORD=TARGET", help="a word and its translation"
+    )
     parser.add_argument("--class", dest="name", required=True, metavar="NAME", help="the class")
-    parser.add_argument("--out", required=True, metavar="RUN", help="where the new model goes")
+    parser.add_argument("--out", required=True, metavar="RUN", help="directory of the new model")
     add_json(parser)
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Extend, save, and say what changed."""
+    """Extend and save a model, and print what changed."""
     asked = options().parse(arguments)
     words: dict[str, str] = {}
     for given in map(normalized, asked.words):
@@ -43,8 +45,8 @@ def run(arguments: Sequence[str]) -> int:
             raise ConfigError(f"the word {word!r} is given twice")
         words[word] = target
     refuse_used(asked.out)
-    trained = Trained.load(asked.run)
-    extension = extend(trained, asked.name, words)
+    trained = load(asked)
+    extension = training.extend(trained, asked.name, words)
     extension.trained.save(asked.out)
     (c,) = (c for c in extension.trained.symmetry.classes if c.name == asked.name)
     if asked.json:

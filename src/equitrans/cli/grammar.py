@@ -5,16 +5,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from equitrans.cli.arguments import Parser, add_json, add_model, note
+from equitrans import models, training
+from equitrans.cli.arguments import Parser, add_json, add_model, load, note
 from equitrans.cli.console import Console, load_plots
 from equitrans.errors import ConfigError
-from equitrans.models import Learned, Names, Node, learned_to_json
-from equitrans.training import Trained
 
 ABOUT = """\
 Show what a recursive aligner has learned: rules with the number of pairs that use them, pairs that
-no rule explains, and what is doubtful. Or show how a sentence is derived; exit status 1 if it is
-not."""
+the rules do not explain, and warnings. Or show the derivation of a sentence; the exit status is 1
+if it has none."""
 EXAMPLES = """\
   equitrans grammar runs/rules
   equitrans grammar runs/rules --json
@@ -22,11 +21,11 @@ EXAMPLES = """\
   equitrans grammar runs/rules --derive "jump and walk twice" --plot tree.png"""
 
 SHOWN = 20
-"""So many exceptions are shown; JSON has all."""
+"""Number of unexplained pairs that are printed; --json has all."""
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The options of equitrans grammar."""
     parser = Parser("grammar", ABOUT, EXAMPLES)
     add_model(parser)
     parser.add_argument("--derive", metavar="SENTENCE", help="show the derivation of a sentence")
@@ -36,27 +35,27 @@ def options() -> Parser:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print rules, or a derivation."""
+    """Print the rules, or a derivation."""
     parser = options()
     asked = parser.parse(arguments)
     if asked.plot is not None and asked.derive is None:
-        parser.error("--plot draws a derivation; say of what with --derive SENTENCE")
-    trained = Trained.load(asked.run)
+        parser.error("--plot draws a derivation; add --derive SENTENCE")
+    trained = load(asked)
     learned = trained.model.learned
     if learned is None:
         raise ConfigError(
-            f"{asked.run} has no rules; --model.aligner recursive trains a model with rules"
+            f"{asked.run} has no rules; equitrans train --model.aligner recursive learns some"
         )
     if asked.derive is not None:
         return _derive(asked, trained)
     if asked.json:
-        print(json.dumps(learned_to_json(learned, trained.symmetry), ensure_ascii=False))
+        print(json.dumps(models.learned_to_json(learned, trained.symmetry), ensure_ascii=False))
     else:
         _print(learned, trained)
     return 0
 
 
-def _derive(asked: argparse.Namespace, trained: Trained) -> int:
+def _derive(asked: argparse.Namespace, trained: "training.Trained") -> int:
     source = trained.words(asked.derive)
     derivation = trained.model.derivation(source)
     if derivation is None:
@@ -83,7 +82,7 @@ def _derive(asked: argparse.Namespace, trained: Trained) -> int:
     return 0
 
 
-def _nested(node: Node, source: Sequence[str]) -> dict[str, Any]:
+def _nested(node: "models.Node", source: Sequence[str]) -> dict[str, Any]:
     """A derivation as nested objects."""
     return {
         "rule": node.rule,
@@ -93,9 +92,9 @@ def _nested(node: Node, source: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _print(learned: Learned, trained: Trained) -> None:
+def _print(learned: "models.Learned", trained: "training.Trained") -> None:
     console = Console()
-    names = Names(trained.symmetry)
+    names = models.Names(trained.symmetry)
     rows = [
         (names.rule(rule), n)
         for rule, n in zip(learned.grammar.rules, learned.support, strict=True)

@@ -1,38 +1,35 @@
-"""Finds the command, runs it, and turns what went wrong into one line and an exit status.
+"""Runs a command and turns errors into one line and an exit status.
 
-0 done, 1 a check failed or a sentence has no derivation, 2 an error of the user's, 130 interrupted.
-Anything else is our bug and keeps its traceback.
+0 done, 1 a check failed or a sentence has no derivation, 2 wrong input, 130 interrupted. Any other
+exception is a bug in equitrans and keeps its traceback.
 """
 
 import io
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 
 from equitrans.errors import ConfigError, EquitransError, nearest
 
 COMMANDS = {
     "scan": "list, show, export or download the splits of SCAN",
-    "discover": "find the lexical classes of some pairs",
+    "discover": "find the lexical classes of pairs",
     "train": "train a model on a split or on pairs of your own",
-    "evaluate": "judge a trained model by exact match",
-    "predict": "transduce sentences with a trained model",
+    "evaluate": "measure the exact match of a trained model",
+    "predict": "predict the targets of sentences with a trained model",
     "audit": "measure how equivariant a trained model is",
-    "orbits": "see which pairs a trained model cannot tell apart",
-    "export": "write a trained model as one directory that needs nothing else",
+    "orbits": "show which pairs a trained model cannot tell apart",
+    "export": "write a trained model as one self-contained directory",
     "extend": "add words to a class of a trained model",
     "explore": "look at trained models on a web page",
     "grammar": "show the rules of a recursive aligner, or a derivation",
-    "reproduce": "run an experiment of the paper, with our figures beside its own",
-    "search": "look for better settings, by validation loss",
-    "tables": "print the tables of experiments that were run before",
-    "plot": "draw learning curves, and the pictures of experiments that were run before",
-    "doctor": "say what is installed, what is missing and how to get it",
-    "completion": "print what a shell needs to complete command lines",
+    "reproduce": "run an experiment of the paper and print its table",
+    "search": "search for better settings by validation loss",
+    "tables": "print tables from the records of experiments",
+    "plot": "draw learning curves, and pictures from the records of experiments",
+    "doctor": "print what is installed, what is missing and how to install it",
+    "completion": "print a script with which a shell completes command lines",
 }
 
 USAGE = """\
@@ -51,15 +48,15 @@ examples:
 exit status:
   0    done
   1    a check failed, or a sentence has no derivation
-  2    an error of yours; one line on standard error says which
+  2    wrong input; one line on standard error says what is wrong
   130  interrupted
 
-Every command has --quiet, and --json where it prints figures. Colors are for terminals; NO_COLOR=1
-turns them off. equitrans COMMAND --help says more."""
+Every command has --quiet, and every command that prints figures has --json. Terminals get colors
+unless NO_COLOR=1 is set. equitrans COMMAND --help prints the options of a command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and give its exit status."""
+    """Run a command line and return its exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     _mend_streams()
     try:
@@ -70,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _fail(str(interrupt) or "interrupted")
         return 130
     except BrokenPipeError:
-        # the reader has enough; without this Python would complain when it flushes at exit
+        # nobody reads the output; without this Python prints an error when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
@@ -92,33 +89,17 @@ def _run(arguments: Sequence[str]) -> int:
     name = arguments[0]
     if name not in COMMANDS:
         raise ConfigError(f"unknown command {name!r}{nearest(name, COMMANDS)}")
-    # commands are imported one at a time, so that a quick one does not wait for what others need
-    with _quitting_at_once():
+    # only this command is imported, so that a quick one does not wait for the libraries of others
+    from equitrans.cli.arguments import exiting_on_interrupt
+
+    with exiting_on_interrupt():
         command = import_module(f"equitrans.cli.{name}")
     status: int = command.run(arguments[1:])
     return status
 
 
-@contextmanager
-def _quitting_at_once() -> Iterator[None]:
-    """Ctrl-C while libraries are loading, some of which would swallow it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def quit_now(*_: object) -> None:
-        _fail("interrupted")
-        os._exit(130)
-
-    before = signal.signal(signal.SIGINT, quit_now)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _mend_streams() -> None:
-    """Closed streams lead nowhere, and characters that a terminal cannot show become others."""
+    """Replace closed streams by /dev/null, and characters that a terminal cannot show by '?'."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

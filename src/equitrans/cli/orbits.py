@@ -1,4 +1,4 @@
-"""equitrans orbits: the family of a sentence, and which of its pairs a model cannot tell apart."""
+"""equitrans orbits: pairs of the same form, and which of them a model cannot tell apart."""
 
 import argparse
 import json
@@ -8,15 +8,14 @@ from dataclasses import asdict
 
 from rich.table import Table
 
-from equitrans.analysis import Orbits
+from equitrans import analysis, training
 from equitrans.cli.arguments import Parser, add_decoding, add_json, add_model, load
 from equitrans.cli.console import Console, load_plots
-from equitrans.training import Run, Trained
 
 ABOUT = """\
-The family of a sentence: all pairs of its form. Under the group it falls into theoretical orbits;
-under the model into observed ones, with the same likelihood. With --plot alone, draw what was
-recorded through training (equitrans train --orbits SENTENCE)."""
+Show all pairs of the same form as a sentence, and their orbits: in theory, the pairs that the group
+maps to each other; observed, the pairs that have the same likelihood under the model.
+With --plot, draw the orbits recorded during training (equitrans train --orbits SENTENCE)."""
 EXAMPLES = """\
   equitrans orbits runs/jump "walk right thrice after run"
   equitrans orbits runs/jump "walk and run" --target "I_WALK I_RUN" --json
@@ -24,19 +23,19 @@ EXAMPLES = """\
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The options of equitrans orbits."""
     parser = Parser("orbits", ABOUT, EXAMPLES)
     add_model(parser)
-    parser.add_argument("sentence", nargs="?", metavar="SENTENCE", help="words with spaces between")
-    parser.add_argument("--target", help="its target; without it, what the model predicts")
+    parser.add_argument("sentence", nargs="?", metavar="SENTENCE", help="words separated by spaces")
+    parser.add_argument("--target", help="its target (default: the prediction)")
     add_json(parser)
-    parser.add_argument("--plot", metavar="FILE", help="draw the record of training")
+    parser.add_argument("--plot", metavar="FILE", help="draw the orbits recorded during training")
     add_decoding(parser)
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Compute and print, or draw."""
+    """Print the orbits of a sentence, draw those of a training, or both."""
     parser = options()
     asked = parser.parse(arguments)
     if asked.sentence is None and asked.plot is None:
@@ -53,7 +52,7 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _print(found: Orbits, trained: Trained) -> None:
+def _print(found: "analysis.Orbits", trained: "training.Trained") -> None:
     console = Console()
     table = Table("source", "target", "−log p", "theoretical", "observed", box=None)
     number = [
@@ -79,7 +78,7 @@ def _print(found: Orbits, trained: Trained) -> None:
 
 
 def _sizes(parts: Sequence[Sequence[int]]) -> str:
-    """Orbits by their sizes.
+    """The sizes of orbits with their numbers.
 
     >>> _sizes([(0, 1), (2, 3), (4,)])
     '2×2 + 1×1'
@@ -89,6 +88,6 @@ def _sizes(parts: Sequence[Sequence[int]]) -> str:
 
 def _draw(asked: argparse.Namespace) -> None:
     plots = load_plots()
-    run = Run.open(asked.run)
+    run = training.Run.open(asked.run)
     figure = plots.draw_orbits(run.orbit_records(), str(run.config.orbits))
     plots.save_figure(figure, asked.plot)

@@ -1,4 +1,4 @@
-"""equitrans predict: sentences in, targets out."""
+"""equitrans predict: the targets of sentences."""
 
 import argparse
 import json
@@ -9,18 +9,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from equitrans.analysis import Alignment, Words
+from equitrans import analysis, paper, training
 from equitrans.cli.arguments import Parser, add_decoding, add_model, load, note
 from equitrans.cli.console import load_plots
 from equitrans.data import Pair, decode_lines, numbered_lines
 from equitrans.errors import DataError, VocabularyError
-from equitrans.paper import Hypothesis
-from equitrans.training import Trained
 
 ABOUT = """\
-Transduce sentences: given as arguments, in a file, or one a line on standard input.
-A sentence that a recursive aligner cannot derive gets an empty line (null in JSON), a word on
-standard error, and exit status 1, unless another run is there to fall back on."""
+Predict the targets of sentences, given as arguments, in a file, or on standard input, one per line.
+For a sentence that a recursive aligner cannot derive, the command prints an empty line (null in
+JSON) and a note on standard error; the exit status is 1. --fallback names a run to ask instead."""
 EXAMPLES = """\
   equitrans predict runs/jump "jump twice" "walk left"
   equitrans predict runs/jump < commands.txt > actions.txt
@@ -29,27 +27,35 @@ EXAMPLES = """\
   equitrans predict runs/rules "jump jump" --fallback runs/jump"""
 
 CHUNK = 4096
-"""So many lines are read before any is answered: enough to share work, few enough to stream."""
+"""Number of lines predicted together: more is faster, fewer answer a stream sooner."""
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The options of equitrans predict."""
     parser = Parser("predict", ABOUT, EXAMPLES)
     add_model(parser)
     parser.add_argument(
         "sentences", nargs="*", default=[], metavar="SENTENCE", help="words separated by spaces"
     )
-    parser.add_argument("--file", metavar="FILE", help="sentences, one a line; - is standard input")
     parser.add_argument(
-        "--n-best", type=int, default=1, metavar="N", help="so many targets a sentence"
+        "--file", metavar="FILE", help="sentences, one per line; - is standard input"
     )
-    parser.add_argument("--alignments", action="store_true", help="show where each word comes from")
+    parser.add_argument(
+        "--n-best",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of targets per sentence (default 1)",
+    )
+    parser.add_argument(
+        "--alignments", action="store_true", help="show the source word of each target word"
+    )
     parser.add_argument("--plot", metavar="FILE", help="draw the alignments as heat maps")
     parser.add_argument(
-        "--fallback", metavar="RUN", help="a run to ask where this one has no derivation"
+        "--fallback", metavar="RUN", help="a run for sentences without a derivation"
     )
     style = parser.add_mutually_exclusive_group()
-    style.add_argument("--json", action="store_true", help="one JSON object a sentence")
+    style.add_argument("--json", action="store_true", help="one JSON object per sentence")
     style.add_argument("--tsv", action="store_true", help="source, target, log-probability, rank")
     add_decoding(parser)
     return parser
@@ -64,32 +70,32 @@ def run(arguments: Sequence[str]) -> int:
     if asked.n_best < 1:
         parser.error(f"--n-best is {asked.n_best}; it must be 1 or more")
     if asked.tsv and asked.alignments:
-        parser.error("--tsv has no room for --alignments; use --json or plain text")
+        parser.error("--tsv cannot show --alignments; use --json or plain text")
     trained = load(asked)
     fallback = None
     if asked.fallback is not None:
-        fallback = Trained.load(asked.fallback, device=next(trained.model.parameters()).device)
+        fallback = training.Trained.load(
+            asked.fallback, device=next(trained.model.parameters()).device
+        )
     sentences = _sentences(asked, trained)
-    drawn: list[Alignment] = []
+    drawn: list[analysis.Alignment] = []
     refused = False
     while chunk := list(islice(sentences, CHUNK)):
         best = trained.n_best(chunk, n=asked.n_best, width=asked.width)
         for source, predictions in zip(chunk, best, strict=True):
-            asker = trained
+            chosen = trained
             if predictions[0].is_refused and fallback is not None:
-                asker = fallback
+                chosen = fallback
                 (predictions,) = fallback.n_best([source], n=asked.n_best, width=asked.width)
             if predictions[0].is_refused:
                 refused = True
                 note(asked, f"{trained.text(source)!r}: no derivation")
             elif not predictions[0].finished:
-                note(
-                    asked,
-                    f"{trained.text(source)!r}: no end within {trained.max_length} words",
-                )
+                limit = chosen.max_length
+                note(asked, f"{trained.text(source)!r}: prediction cut off after {limit} words")
             alignment = None
             if (asked.alignments or asked.plot) and not predictions[0].is_refused:
-                alignment = asker.align(Pair(source, predictions[0].words))
+                alignment = chosen.align(Pair(source, predictions[0].words))
                 drawn.append(alignment)
             sys.stdout.write(_format(asked, trained, source, predictions, alignment))
         sys.stdout.flush()
@@ -100,8 +106,8 @@ def run(arguments: Sequence[str]) -> int:
     return 1 if refused else 0
 
 
-def _sentences(asked: argparse.Namespace, trained: Trained) -> Iterator[Words]:
-    """Sentences as words, all known; an unknown one is answered with where it stands."""
+def _sentences(asked: argparse.Namespace, trained: "training.Trained") -> Iterator[tuple[str, ...]]:
+    """The words of each sentence; raise VocabularyError with the line of an unknown word."""
     lines: Iterable[tuple[str, str]]
     if asked.sentences:
         lines = ((f"sentence {i}", s) for i, s in enumerate(asked.sentences, start=1))
@@ -110,13 +116,13 @@ def _sentences(asked: argparse.Namespace, trained: Trained) -> Iterator[Words]:
         lines = ((f"{path}:{i}", line) for i, line in numbered_lines(path))
     else:
         if sys.stdin is None:
-            raise DataError("there is no standard input; give sentences or --file")
+            raise DataError("standard input is closed; give sentences or --file")
         if sys.stdin.isatty():
-            note(asked, "reading sentences, one a line; end with Ctrl-D")
+            note(asked, "reading sentences, one per line; end with Ctrl-D")
         lines = ((f"line {i}", line) for i, line in decode_lines(sys.stdin.buffer, "line "))
     for where, line in lines:
         if not line.strip():
-            raise DataError(f"{where}: no words; every line is one sentence")
+            raise DataError(f"{where}: no words; every line must be a sentence")
         words = trained.words(line)
         try:
             trained.symmetry.source.encode(words)
@@ -127,10 +133,10 @@ def _sentences(asked: argparse.Namespace, trained: Trained) -> Iterator[Words]:
 
 def _format(
     asked: argparse.Namespace,
-    trained: Trained,
-    source: Words,
-    predictions: list[Hypothesis[str]],
-    alignment: Alignment | None,
+    trained: "training.Trained",
+    source: tuple[str, ...],
+    predictions: list["paper.Hypothesis[str]"],
+    alignment: "analysis.Alignment | None",
 ) -> str:
     best = predictions[0]
     if asked.json:
@@ -168,8 +174,8 @@ def _format(
     return text + (_arrows(alignment) if asked.alignments and alignment is not None else "")
 
 
-def _arrows(alignment: Alignment) -> str:
-    """A line per target word: where it comes from, and how surely."""
+def _arrows(alignment: "analysis.Alignment") -> str:
+    """A line per target word: its source word with position and probability."""
     width = max(map(len, alignment.target))
     return "".join(
         f"  {word:{width}} ← {n} {alignment.source[n]}  {row[n]:.3f}\n"

@@ -1,4 +1,4 @@
-"""equitrans scan: the data set itself."""
+"""equitrans scan: the SCAN data set."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from equitrans.cli.arguments import Parser
+from equitrans.cli.arguments import Parser, add_json, add_scan_dir
 from equitrans.cli.console import Console
 from equitrans.data import (
     CLASSES,
@@ -31,34 +31,36 @@ EXAMPLES = """\
 
 
 def options() -> Parser:
-    """Its command line."""
-    parser = Parser("scan", "The splits of SCAN: list, show, export or download them.", EXAMPLES)
-    parser.add_argument("what", choices=["list", "show", "export", "download"])
-    parser.add_argument("split", nargs="?", help="the name of a split, for show and export")
-    parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
-    parser.add_argument("--part", choices=["train", "test"], default="train", help="what to show")
-    parser.add_argument("--rows", type=int, default=10, help="how many rows to show; 0 for all")
+    """The options of equitrans scan."""
+    parser = Parser("scan", "List, show, export or download the splits of SCAN.", EXAMPLES)
+    parser.add_argument("what", choices=["list", "show", "export", "download"], help="the action")
+    parser.add_argument("split", nargs="?", help="name of the split to show or export")
+    add_scan_dir(parser)
     parser.add_argument(
-        "--format", choices=["tsv", "scan"], default="tsv", help="how to write pairs"
+        "--part", choices=["train", "test"], default="train", help="part to show (default train)"
     )
-    parser.add_argument("--out", metavar="DIR", help="where export and download write")
-    parser.add_argument("--json", action="store_true", help="the list as one JSON object")
-    parser.add_argument("--url", default=OFFICIAL, help="where to download from")
+    parser.add_argument("--rows", type=int, default=10, help="rows to show; 0 is all (default 10)")
+    parser.add_argument(
+        "--format", choices=["tsv", "scan"], default="tsv", help="format of the pairs (default tsv)"
+    )
+    parser.add_argument("--out", metavar="DIR", help="folder for export and download")
+    add_json(parser, what="the list")
+    parser.add_argument("--url", default=OFFICIAL, help="address to download from")
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """List, show, export or download."""
+    """Do the action."""
     parser = options()
     asked = parser.parse(arguments)
     if asked.what in ("show", "export") and asked.split is None:
-        parser.error(f"{asked.what} needs the name of a split; 'equitrans scan list' has them")
+        parser.error(f"{asked.what} needs the name of a split; equitrans scan list prints them")
     if asked.what in ("export", "download") and asked.out is None:
         parser.error(f"{asked.what} needs --out DIR")
     if asked.rows < 0:
         parser.error(f"--rows is {asked.rows}; it must be 0 or more")
     if asked.json and asked.what != "list":
-        parser.error(f"--json is for list; {asked.what} has --format")
+        parser.error(f"--json works with list only; {asked.what} has --format")
     {"list": _list, "show": _show, "export": _export, "download": _download}[asked.what](asked)
     return 0
 

@@ -1,4 +1,4 @@
-"""equitrans train: from data to a run directory."""
+"""equitrans train: train a model on pairs, in a run directory."""
 
 import os
 import re
@@ -15,25 +15,18 @@ from jsonargparse import (
     get_loader,
 )
 
-from equitrans.analysis import stuck_classes
-from equitrans.cli.arguments import Parser, find_device, set_threads
+from equitrans import analysis, models, training
+from equitrans.cli.arguments import Parser, find_device, refuse, set_threads
 from equitrans.cli.console import Console
-from equitrans.cli.progress import follow
-from equitrans.data import Data, HoldOut, Rows, load_data
-from equitrans.errors import ConfigError, named, nearest, shown
+from equitrans.data import Data, HoldOut, load_data
+from equitrans.errors import ConfigError, named, shown
 from equitrans.files import read_text
-from equitrans.models import MODELS, Learned, find_model
+from equitrans.models import MODELS, find_model
 from equitrans.training import (
-    WEIGHTS,
-    Board,
-    Run,
     RunConfig,
     Settings,
-    Step,
-    Trained,
     TrainingConfig,
     default_recipe,
-    load_tensorboard,
     recipe,
     recipe_names,
 )
@@ -55,91 +48,83 @@ examples:
 
 
 def options() -> ArgumentParser:
-    """Its command line, with the settings of the usual model."""
+    """The options of equitrans train, with the defaults of the transducer."""
     return _parser(recipe(default_recipe("transducer"), None))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Start a run or continue one."""
     asked = _parse(arguments)
+    if asked.resume is not None:
+        _refuse_changes(arguments)
+    config = None if asked.resume is not None else _run_config(asked)
     console = Console(stderr=True, quiet=asked.quiet)
     set_threads(asked.threads)
     device = find_device(asked.device)
-    if asked.resume is not None:
-        _refuse_changes(arguments)
-        started = Run.open(asked.resume)
+    from equitrans.cli.progress import follow
+    from equitrans.data import Rows
+
+    if asked.tensorboard:
+        training.load_tensorboard()  # if it is missing, the command fails before it makes a run
+    if config is None:
+        started = training.Run.open(asked.resume)
         started.repair()
         if started.is_finished:
             console.print(f"{started.path} is finished; there is nothing left to train")
             return 0
         data = started.load_data()
     else:
-        config = _run_config(asked)
-        if asked.tensorboard:
-            load_tensorboard()  # before there is a run that could not be watched
         data = load_data(config.data, seed=config.seed)
-        started = Run.create(asked.out, config, data)
+        started = training.Run.create(asked.out, config, data)
         _describe(console, data)
-    epochs = started.train(data, device=device)
+    steps = started.train(data, device=device)
     if asked.tensorboard:
-        epochs = _on_board(epochs, started.path)
+        steps = _written(steps, started.path / "tensorboard")
     try:
-        follow(epochs, console)
+        follow(steps, console)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; continue with: equitrans train --resume {started.path}"
         ) from None
-    console.print(f"weights of the best epoch: {started.path / WEIGHTS}")
-    model = Trained.load(started.path, device=device).model
+    console.print(f"weights of the best epoch: {started.path / training.WEIGHTS}")
+    model = training.Trained.load(started.path, device=device).model
     if model.learned is not None:
         _describe_rules(console, model.learned, started.path)
-    for name in stuck_classes(model, Rows.of(data.train, model.sharing)):
+    for name in analysis.stuck_classes(model, Rows.of(data.train, model.sharing)):
         console.print(
             f"class {name!r} was not learned: its target words do not come from its source words; "
-            "try another --seed or a larger --model.warm_start, and ask whether it is a class",
+            "check that its words can be exchanged, or try another --seed or a larger "
+            "--model.warm_start",
         )
     return 0
 
 
-def _on_board(steps: Iterator[Step], path: Path) -> Iterator[Step]:
-    """The same epochs, each written for TensorBoard."""
-    board = Board(path / "tensorboard")
-
-    def written() -> Iterator[Step]:
-        with board:
-            for step in steps:
-                board.add(step)
-                yield step
-
-    return written()
+def _written(steps: Iterator["training.Step"], folder: Path) -> Iterator["training.Step"]:
+    """Yield the same steps and write each for TensorBoard."""
+    with training.Board(folder) as board:
+        for step in steps:
+            board.add(step)
+            yield step
 
 
 def _refuse_changes(arguments: Sequence[str]) -> None:
-    """A run goes on with the settings that it was started with."""
-    free = ("--resume", "--device", "--threads", "--quiet", "--tensorboard")
+    """Raise ConfigError for an option that would change the settings of a resumed run."""
+    allowed = ("--resume", "--device", "--threads", "--quiet", "--tensorboard")
     for argument in arguments:
         name = argument.partition("=")[0]
-        if name.startswith("--") and name not in free:
-            raise ConfigError(f"--resume goes on with the run's own settings; leave out {name}")
-
-
-def _describe_rules(console: Console, learned: Learned, path: Path) -> None:
-    """What a recursive aligner has learned, in a few lines."""
-    console.print(
-        f"{len(learned.grammar)} rules explain {learned.pairs - len(learned.exceptions)} of "
-        f"{learned.pairs} pairs; equitrans grammar {path} shows them",
-    )
-    for warning in learned.warnings:
-        console.print(f"warning: {warning}")
+        if name.startswith("--") and name not in allowed:
+            raise ConfigError(f"--resume uses the settings of the run; leave out {name}")
 
 
 def _parse(arguments: Sequence[str]) -> Any:
-    """Two passes: the first finds the recipe, which gives the second its defaults."""
+    """Parse in two passes: the first finds model and recipe, whose settings are the defaults of the
+    second.
+    """
     first = Parser("train", ABOUT, EXAMPLES)
     for names in (["--split"], ["--recipe"], ["--config"], ["--model", "--kind"]):
         first.add_argument(*names)
     chosen, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
-    written = _read_config(chosen.config)
+    written = read_config(chosen.config)
     kind = chosen.model or written.get("kind")
     find_model(kind or "transducer")
     name = chosen.recipe or written.get("recipe") or default_recipe(kind or "transducer")
@@ -150,14 +135,15 @@ def _parse(arguments: Sequence[str]) -> Any:
     try:
         asked = parser.parse_args(_without_model(arguments))
     except ArgumentError as error:
-        options = [option for action in parser._actions for option in action.option_strings]
-        raise ConfigError(_one_line(str(error), options)) from None
+        if unknown := re.match(r"unrecognized arguments: (.*)", str(error)):
+            refuse(unknown[1].split(), parser)
+        raise ConfigError(_one_line(str(error))) from None
     asked.kind = settings["kind"]  # a file may name another model than the command line
     return asked
 
 
 def _without_model(arguments: Sequence[str]) -> list[str]:
-    """The arguments without the name of a model, which the parser would take for a file.
+    """The arguments without --model NAME, because jsonargparse would read NAME as a file.
 
     >>> _without_model(["--model", "gordon", "--model.hidden", "8", "--model=wu"])
     ['--model.hidden', '8']
@@ -170,19 +156,19 @@ def _without_model(arguments: Sequence[str]) -> list[str]:
     return kept
 
 
-def _read_config(path: str | None) -> dict[str, Any]:
-    """The settings of a YAML file; JSON is YAML too."""
+def read_config(path: str | None) -> dict[str, Any]:
+    """The settings of a YAML or JSON file."""
     if path is None:
         return {}
     text = read_text(Path(path), ConfigError)
     try:
         content = get_loader("yaml")(text)
-    except Exception as error:  # its own, and whatever a value that looks like a date brings
+    except Exception as error:  # of YAML, or a ValueError of a malformed date
         raise ConfigError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from None
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: expected settings, name: value")
+        raise ConfigError(f"{path}: expected lines of the form name: value")
     for name, value in content.items():
-        # nothing else is a setting, and what refers to itself would never end
+        # a nested value is not a setting, and a YAML alias could make it endless
         kind = str if name in ("kind", "recipe", "split") else bool | int | float | str | None
         values = value.values() if isinstance(value, dict) else [value]
         if not isinstance(name, str) or not all(isinstance(each, kind) for each in values):
@@ -193,13 +179,8 @@ def _read_config(path: str | None) -> dict[str, Any]:
     return content
 
 
-def _one_line(message: str, options: Sequence[str]) -> str:
-    """What jsonargparse says, in the house's words."""
-    if match := re.match(r"unrecognized arguments: (\S+)", message):
-        name = match[1].partition("=")[0]
-        if not name.startswith("-"):
-            return f"{name!r} is one argument too many"
-        return f"{name} is not a setting{nearest(name, options)}"
+def _one_line(message: str) -> str:
+    """A message of jsonargparse, shortened to option, value found and type expected."""
     key = re.match(r'Parser key "(.+?)":', message)
     expected = [
         _kind(found)
@@ -212,7 +193,7 @@ def _one_line(message: str, options: Sequence[str]) -> str:
 
 
 def _kind(python: str) -> str:
-    """A type as a user would call it.
+    """The name of a type without Python's punctuation.
 
     >>> _kind("<class 'int'>"), _kind("typing.Literal['sum', 'max']")
     ('int', "'sum' or 'max'")
@@ -232,14 +213,14 @@ def _parser(settings: Settings) -> ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--split", type=str | None, help="a SCAN split; 'equitrans scan list' has them"
+        "--split", type=str | None, help="a SCAN split; equitrans scan list prints them"
     )
     parser.add_argument(
         "--scan_dir",
         "--scan-dir",
         type=str | None,
         metavar="DIR",
-        help="folder of the official files",
+        help="folder of the official SCAN files",
     )
     parser.add_argument(
         "--data", type=str | None, metavar="FILE", help="pairs of your own, TSV or SCAN format"
@@ -259,26 +240,32 @@ def _parser(settings: Settings) -> ArgumentParser:
         help="how validation pairs are chosen",
     )
     parser.add_argument(
-        "--validation", type=float, default=0.1, help="the share of distinct pairs held out"
+        "--validation", type=float, default=0.1, help="share of distinct pairs held out"
     )
-    parser.add_argument("--out", type=str | None, metavar="RUN", help="the run directory to make")
+    parser.add_argument("--out", type=str | None, metavar="RUN", help="the new run directory")
     parser.add_argument(
         "--resume", type=str | None, metavar="RUN", help="a run directory to continue"
     )
-    parser.add_argument("--recipe", help=", ".join(recipe_names()))
+    parser.add_argument("--recipe", help=f"default settings: {', '.join(recipe_names())}")
     parser.add_argument("--kind", help=SUPPRESS)
-    parser.add_argument("--seed", type=int, default=0, help="decides all that is random")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers")
     parser.add_argument(
-        "--orbits", type=str | None, help="a sentence of the data whose orbits are recorded"
+        "--orbits",
+        type=str | None,
+        help="a sentence of the data whose orbits are recorded during training",
     )
     parser.add_argument(
-        "--orbits_every", "--orbits-every", type=int, default=5, help="epochs between two records"
+        "--orbits_every",
+        "--orbits-every",
+        type=int,
+        default=5,
+        help="epochs between two records of the orbits",
     )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
-    parser.add_argument("--threads", type=int, default=1, help="torch threads; one is fastest here")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads; 1 is fastest")
     parser.add_argument("--quiet", action="store_true", help="no notes and no progress")
     parser.add_argument(
-        "--tensorboard", action="store_true", help="write RUN/tensorboard, to be watched with it"
+        "--tensorboard", action="store_true", help="write RUN/tensorboard for TensorBoard"
     )
     parser.add_argument(
         "--config",
@@ -288,24 +275,27 @@ def _parser(settings: Settings) -> ArgumentParser:
     )
     parser.add_class_arguments(find_model(settings["kind"]), "model")
     (choice,) = (action for action in parser._actions if "--model" in action.option_strings)
-    choice.metavar, choice.help = "NAME", f"one of {', '.join(MODELS)}; its settings are these:"
+    choice.metavar, choice.help = "NAME", f"one of {', '.join(MODELS)}; its settings:"
     parser.add_class_arguments(TrainingConfig, "training")
     parser.set_defaults(settings)
     return parser
 
 
 class _Help(DefaultHelpFormatter, RawDescriptionHelpFormatter):
-    """Help that leaves the lines of the examples as they are."""
+    """Help with the line breaks of the examples."""
 
 
 def _run_config(asked: Any) -> RunConfig:
     if asked.out is None:
         raise ConfigError("give --out RUN, a directory for the new run, or --resume RUN")
+    classes = asked.classes  # a file, or the name of built-in classes
+    if classes is not None and Path(classes).is_file():
+        classes = _absolute(classes)
     settings = {
         "split": asked.split,
         "scan_dir": _absolute(asked.scan_dir),
         "file": _absolute(asked.data),
-        "classes": _absolute(asked.classes) if _is_file(asked.classes) else asked.classes,
+        "classes": classes,
     }
     names = ("characters", "hold_out", "validation", "kind", "seed", "orbits", "orbits_every")
     settings |= {name: getattr(asked, name) for name in names}
@@ -314,22 +304,13 @@ def _run_config(asked: Any) -> RunConfig:
     return RunConfig.from_settings(settings)
 
 
-def _few(words: Sequence[str]) -> str:
-    """Some words, and how many more there are."""
-    return " ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")
-
-
 def _absolute(path: str | None) -> str | None:
-    """A path that means the same wherever the run is resumed."""
+    """An absolute path, so that the run can be resumed from another folder."""
     return None if path is None else os.path.abspath(path)
 
 
-def _is_file(name: str | None) -> bool:
-    return name is not None and Path(name).is_file()
-
-
 def _describe(console: Console, data: Data) -> None:
-    """What is about to be learned from, and what looks odd about it."""
+    """Print the numbers of pairs, the classes, and class words that are in no pair."""
     names = ", ".join(f"{c.name} ({_few(c.source)})" for c in data.classes) or "none"
     console.print(
         f"{len(data.train)} training and {len(data.valid)} validation pairs ({data.origin}); "
@@ -337,3 +318,18 @@ def _describe(console: Console, data: Data) -> None:
     )
     if data.unseen:
         console.print(f"class words that no pair shows: {', '.join(data.unseen)}")
+
+
+def _few(words: Sequence[str]) -> str:
+    """The first four words and the number of the others."""
+    return " ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")
+
+
+def _describe_rules(console: Console, learned: "models.Learned", path: Path) -> None:
+    """Print how many pairs the rules of a recursive aligner explain, and its warnings."""
+    console.print(
+        f"{len(learned.grammar)} rules explain {learned.pairs - len(learned.exceptions)} of "
+        f"{learned.pairs} pairs; equitrans grammar {path} shows them",
+    )
+    for warning in learned.warnings:
+        console.print(f"warning: {warning}")
