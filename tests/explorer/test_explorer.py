@@ -1,4 +1,4 @@
-"""What the explorer shows, without a server: values, the shelf, the judge, the desk."""
+"""The explorer without a server: views, registry, evaluation, queue, cache."""
 
 import asyncio
 import json
@@ -12,10 +12,10 @@ from equitrans.data.pairs import Pair
 from equitrans.data.scan import CLASSES, everything
 from equitrans.data.source import DataConfig, load_data
 from equitrans.errors import ConfigError, DataError, SymmetryError, VocabularyError
-from equitrans.explorer import judging, queue as desks, registry as shelf, swaps, views
-from equitrans.explorer.judging import Judge
-from equitrans.explorer.queue import BusyError, Desk
-from equitrans.explorer.registry import MissingRunError, Shelf
+from equitrans.explorer import evaluation, queue, registry, views
+from equitrans.explorer.evaluation import Evaluation
+from equitrans.explorer.queue import BusyError, Cache, WorkQueue
+from equitrans.explorer.registry import Entry, MissingRunError, Question, Registry
 from equitrans.models.configs import MODELS, TransducerConfig
 from equitrans.models.recursive import aligner as recursive_aligner
 from equitrans.paper.symmetry import Symmetry
@@ -43,11 +43,11 @@ def answered(trained: Trained, command: str):
 
 @pytest.fixture(scope="module")
 def models(shown):
-    return Shelf.load([shown / name for name in ("jump", "rules", "attention", "bare")])
+    return Registry.load([shown / name for name in ("jump", "rules", "attention", "bare")])
 
 
 @pytest.mark.parametrize("kind", ["transducer", "wu"])
-def test_a_posterior_is_its_parts_joined(kind):
+def test_posterior_is_prior_times_emission_normalised(kind):
     found = views.align(untrained(kind, **SMALL), PAIR)
     assert not found.soft
     for posterior, prior, emitted in zip(found.posterior, found.prior, found.emitted, strict=True):
@@ -57,7 +57,7 @@ def test_a_posterior_is_its_parts_joined(kind):
     assert max(max(row) for row in found.prior) < 0.9  # not by being certain anyway
 
 
-def test_the_parts_of_a_recursive_aligner_are_its_alignments(models):
+def test_prior_of_a_recursive_aligner_is_its_alignment(models):
     trained = models.find("rules").trained
     command = ("jump", "twice")
     found = views.align(trained, Pair(command, ("I_JUMP", "I_JUMP")))
@@ -68,7 +68,7 @@ def test_the_parts_of_a_recursive_aligner_are_its_alignments(models):
     assert other.prior[0] == (0, 0, 0, 0)
 
 
-def test_soft_attention_has_no_parts():
+def test_soft_attention_has_no_prior():
     found = views.align(untrained("attention"), PAIR)
     assert found.soft
     assert found.prior is None
@@ -76,7 +76,7 @@ def test_soft_attention_has_no_parts():
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_every_model_can_be_looked_at(kind):
+def test_every_kind_of_model_has_all_views(kind):
     trained = untrained(kind)
     seen = views.describe(kind, trained, has_data=False, recorded=None)
     assert seen.kind == kind
@@ -92,10 +92,10 @@ def test_every_model_can_be_looked_at(kind):
     json.dumps([asdict(answer), asdict(views.align(trained, pair))], allow_nan=False)
 
 
-def test_a_table_has_its_classes_as_blocks_also_after_words_were_added(models):
+def test_table_outlines_classes_also_after_a_word_is_added(models):
     before = models.find("jump").trained
-    after, added = views.add_word(before, "verbs", "blick", "I_BLICK")
-    assert added.classes[0].source[-1] == "blick"
+    after = models.model("jump", ("blick I_BLICK verbs",))
+    assert after.symmetry.classes[0].source[-1] == "blick"
     for trained, size in ((before, 4), (after, 5)):
         found = views.table(trained)
         assert [(b.name, b.top, b.left, b.height) for b in found.blocks] == [
@@ -110,7 +110,7 @@ def test_a_table_has_its_classes_as_blocks_also_after_words_were_added(models):
         assert len(own) == 1  # one number for all of a class
 
 
-def test_a_table_of_many_words_shows_the_classes_and_counts_the_rest(monkeypatch):
+def test_large_table_shows_classes_first_and_counts_the_words_left_out(monkeypatch):
     monkeypatch.setattr(views, "SHOWN", 5)
     found = views.table(untrained())
     assert found.sources == ("walk", "look", "run", "jump", "left")
@@ -119,16 +119,16 @@ def test_a_table_of_many_words_shows_the_classes_and_counts_the_rest(monkeypatch
     assert [(b.name, b.height) for b in found.blocks] == [("verbs", 4), ("directions", 1)]
 
 
-def test_a_recursive_aligner_without_classes_has_no_table():
+def test_recursive_aligner_without_classes_has_no_table():
     config = TransducerConfig(aligner="recursive")
     trained = Trained.new(config, Symmetry.of([], PAIRS), max_length=4)
     assert "no classes" in views.table(trained).missing
     assert "no classes" in views.orbits(trained, PAIR).missing
 
 
-def test_a_swap_within_an_orbit_provably_keeps_the_likelihood():
+def test_swap_within_an_orbit_keeps_the_likelihood():
     trained = untrained()
-    found = swaps.compare(trained, answered(trained, "jump twice"), answered(trained, "run twice"))
+    found = views.swap(trained, answered(trained, "jump twice"), answered(trained, "run twice"))
     assert found.source_changes == (0,)
     facts = {fact.what.split(",")[0]: fact for fact in found.facts}
     assert facts["the form"].promised
@@ -136,9 +136,9 @@ def test_a_swap_within_an_orbit_provably_keeps_the_likelihood():
     assert len(facts) == 3
 
 
-def test_a_swap_to_another_orbit_promises_the_alignment_only(models):
+def test_swap_to_another_orbit_promises_only_the_alignment(models):
     trained = models.find("jump").trained
-    found = swaps.compare(
+    found = views.swap(
         trained, answered(trained, "walk and run"), answered(trained, "walk and walk")
     )
     *_, alignment, likelihood = found.facts
@@ -147,32 +147,32 @@ def test_a_swap_to_another_orbit_promises_the_alignment_only(models):
     assert not likelihood.promised
 
 
-def test_a_promise_that_is_broken_is_seen():
+def test_swap_reports_an_aligner_that_breaks_its_promise():
     trained = untrained()
     aligner = trained.model.aligner
     jump = SYMMETRY.source.index["jump"]
     aligner.source_classes[jump] = aligner.source_classes[SYMMETRY.source.index["twice"]]
     before, after = (answered(trained, f"{verb} and run") for verb in ("walk", "jump"))
     after = replace(after, best=before.best)
-    _, alignment, _ = swaps.compare(trained, before, after).facts
+    _, alignment, _ = views.swap(trained, before, after).facts
     assert alignment.promised
     assert not alignment.same
 
 
-def test_a_model_without_symmetry_promises_nothing_of_a_swap():
+def test_swap_of_a_model_without_symmetry_promises_nothing():
     trained = untrained("attention")
-    found = swaps.compare(trained, answered(trained, "jump"), answered(trained, "run"))
+    found = views.swap(trained, answered(trained, "jump"), answered(trained, "run"))
     assert [fact.promised for fact in found.facts] == [True, False]  # the form stays anyhow
     assert "nothing is promised" in found.facts[1].why
 
 
-def test_a_swap_across_forms_is_refused():
+def test_swap_across_forms_is_refused():
     trained = untrained()
     with pytest.raises(DataError, match="different forms"):
-        swaps.compare(trained, answered(trained, "jump twice"), answered(trained, "jump thrice"))
+        views.swap(trained, answered(trained, "jump twice"), answered(trained, "jump thrice"))
 
 
-def test_a_family_that_is_too_large_says_so():
+def test_large_family_is_not_shown():
     trained = untrained()
     many = " and ".join(["jump left"] * 4).split()
     found = views.orbits(trained, Pair(tuple(many), ("I_JUMP",)))
@@ -180,12 +180,12 @@ def test_a_family_that_is_too_large_says_so():
     assert "4,096 pairs" in found.missing
 
 
-def test_a_target_that_comes_from_nowhere_has_no_family():
+def test_target_word_without_a_source_word_has_no_family():
     found = views.orbits(untrained(), Pair(("jump",), ("I_WALK",)))
     assert "does not come from a word of its class" in found.missing
 
 
-def test_what_was_recorded_is_what_training_saw(models):
+def test_recorded_orbits_are_those_of_the_run(models):
     one = models.find("jump")
     found = one.records
     lines = one.run.orbit_records()
@@ -209,15 +209,15 @@ def test_what_was_recorded_is_what_training_saw(models):
         '{"epoch": 0, "observed": [], "losses": ["a"]}',
     ],
 )
-def test_a_damaged_record_hides_nothing_else(shown, tmp_path, line):
+def test_damaged_orbit_record_does_not_stop_loading(shown, tmp_path, line):
     shutil.copytree(shown / "jump", tmp_path / "jump")
     (tmp_path / "jump" / "orbits.jsonl").write_text(line + "\n", encoding="utf-8")
-    one = Shelf.load([tmp_path / "jump"]).find("jump")
+    one = Registry.load([tmp_path / "jump"]).find("jump")
     assert one.records.missing.startswith("The record cannot be read")
     assert one.describe().recorded is None
 
 
-def test_a_derivation_covers_its_words(models):
+def test_derivation_covers_its_words(models):
     trained = models.find("rules").trained
     found = views.derive(trained, ("jump", "twice", "and", "walk", "left"))
     assert found.missing is None
@@ -232,128 +232,122 @@ def test_a_derivation_covers_its_words(models):
 
 @pytest.mark.parametrize(
     ("command", "message"),
-    [("", "no words"), ("junp", "did you mean 'jump'"), ("jump " * 65, "65 words; up to 64")],
+    [("", "no words"), ("junp", "did you mean 'jump'"), ("jump " * 65, "65 words; at most 64")],
 )
-def test_a_command_that_cannot_be_read_is_refused(command, message):
+def test_invalid_command_is_refused(command, message):
     with pytest.raises((DataError, VocabularyError), match=message):
         views.read_command(untrained(), command)
 
 
-def test_words_are_added_one_upon_the_other_and_a_few_models_are_kept(models, monkeypatch):
-    monkeypatch.setattr(shelf, "EXTENDED", 3)
+def test_words_are_added_one_after_the_other_and_few_models_are_kept(models):
     words = ("blick I_BLICK verbs", "dax I_DAX verbs")
-    trained = models.extended("jump", words).trained
+    trained = models.model("jump", words)
     assert trained.symmetry.classes[0].source[-2:] == ("blick", "dax")
-    assert models.extended("jump", words).trained is trained
+    assert models.model("jump", words) is trained
     best = trained.predict(["dax and blick"])[0].words
     plain = models.find("jump").trained.predict(["walk and run"])[0].words
     assert best == tuple({"I_WALK": "I_DAX", "I_RUN": "I_BLICK"}.get(w, w) for w in plain)
-    for number in range(5):
-        models.extended("jump", (f"w{number} I_W{number} verbs",))
-    assert len(models._extended) == 3
+    for number in range(registry.EXTENSIONS + 5):
+        models.model("jump", (f"w{number} I_W{number} verbs",))
+    assert models.extension.cache_info().currsize == registry.EXTENSIONS
 
 
 @pytest.mark.parametrize(
     ("add", "message"),
     [
-        ((), "no word"),
         (("blick",), "word translation class"),
         (("blick I_BLICK nouns",), "no class 'nouns'"),
         (("jump I_X verbs",), "knows the source word"),
-        (("a A verbs",) * 9, "too many"),
     ],
 )
-def test_what_cannot_be_added_is_said(models, add, message):
+def test_invalid_added_word_is_refused(models, add, message):
     with pytest.raises((DataError, SymmetryError), match=message):
-        models.extended("jump", add)
+        models.extension("jump", add)
 
 
-def test_no_word_can_be_added_to_a_model_that_learns_each(models):
+def test_only_a_transducer_accepts_added_words(models):
     with pytest.raises(SymmetryError, match="only a transducer can be extended"):
-        models.extended("attention", ("blick I_BLICK verbs",))
+        models.extension("attention", ("blick I_BLICK verbs",))
 
 
 @pytest.mark.parametrize("name", ["jump", "rules", "attention"])
-def test_a_settled_model_says_the_same(models, name):
+def test_fixed_translator_keeps_predictions_alignments_and_table(models, name):
     one = models.find(name)
     sentences = ["jump twice", "walk and run", "look"]
-    assert one.quick.n_best(sentences, n=3) == one.trained.n_best(sentences, n=3)
+    assert one.fixed.n_best(sentences, n=3) == one.trained.n_best(sentences, n=3)
     pair = Pair(("walk", "and", "run"), ("I_WALK", "I_RUN"))
-    assert views.align(one.quick, pair) == views.align(one.trained, pair)
-    assert views.table(one.quick) == views.table(one.trained)
+    assert views.align(one.fixed, pair) == views.align(one.trained, pair)
+    assert views.table(one.fixed) == views.table(one.trained)
 
 
-def test_a_shelf_knows_its_runs(models, shown):
-    assert list(models.shown) == ["jump", "rules", "attention", "bare"]
+def test_registry_finds_runs_by_name(models, shown):
+    assert list(models.entries) == ["jump", "rules", "attention", "bare"]
     with pytest.raises(MissingRunError, match="did you mean 'jump'"):
         models.find("junp")
-    assert list(Shelf.load([shown / "jump", shown / "jump"]).shown) == ["jump", "jump-2"]
-    with pytest.raises(ConfigError, match="nothing to show"):
-        Shelf.load([])
+    assert list(Registry.load([shown / "jump", shown / "jump"]).entries) == ["jump", "jump-2"]
+    with pytest.raises(ConfigError, match="no model to show"):
+        Registry.load([])
 
 
-def test_an_exported_model_is_shown_without_its_data(models):
+def test_exported_model_without_data_is_shown(models):
     one = models.find("bare")
     assert one.run is None
     assert one.suggest("") == ()
-    assert "without its data" in one.judge
+    assert "without its data" in one.evaluation
     assert one.records.missing == "Nothing was recorded through training."
     assert one.trained.predict(["jump"]) == models.find("jump").trained.predict(["jump"])
 
 
-def test_data_that_is_gone_is_missed_kindly(shown, tmp_path):
+def test_missing_data_file_is_reported(shown, tmp_path):
     shutil.copytree(shown / "jump", tmp_path / "jump")
     config = json.loads((tmp_path / "jump" / "config.json").read_text(encoding="utf-8"))
     config["data"]["file"] = str(tmp_path / "gone.tsv")
     (tmp_path / "jump" / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    one = Shelf.load([tmp_path / "jump"]).find("jump")
-    assert one.judge.startswith("The data cannot be read")
+    one = Registry.load([tmp_path / "jump"]).find("jump")
+    assert one.evaluation.startswith("The data cannot be read")
 
 
-def test_commands_are_suggested_by_their_beginning_first(models):
+def test_suggestions_begin_with_the_text_or_contain_it(models):
     one = models.find("jump")
     found = one.suggest("walk")
     assert found[0].startswith("walk")
     assert all("walk" in command for command in found)
-    assert 0 < len(one.suggest("")) <= shelf.SUGGESTED
+    assert 0 < len(one.suggest("")) <= registry.SUGGESTED
     assert one.suggest("no such thing") == ()
 
 
-def test_a_judge_finds_what_an_evaluation_finds(monkeypatch):
-    monkeypatch.setattr(judging, "CHUNK", 3)
+def test_background_evaluation_finds_the_errors_of_evaluate(monkeypatch):
+    monkeypatch.setattr(evaluation, "CHUNK", 3)
     trained = untrained()
     pairs = [*PAIRS[:60], Pair(("unknown",), ("I_JUMP",))]
-    judge = Judge(trained, pairs, "test")
-    assert judge.report(None, 1).state == "working"
-    steps = 1
-    while judge.step():
-        steps += 1
-    assert steps > 1  # a little at a time
+    background = Evaluation(trained, pairs, "test")
+    assert background.report(None, 1).state == "working"
+    assert sum(1 for _ in background.steps()) > 1
     report = trained.evaluate(pairs[:-1])
-    found = judge.report(None, 1)
+    found = background.report(None, 1)
     assert (found.state, found.done, found.right) == ("done", 61, sum(report.right))
     assert found.matching == len(report.errors) + 1
     said = {" ".join(pair.source): words for pair, words in report.errors}
-    pages = [judge.report(None, page).mistakes for page in range(1, found.pages + 1)]
+    pages = [background.report(None, page).mistakes for page in range(1, found.pages + 1)]
     assert {m.command: m.predicted for page in pages for m in page} == {**said, "unknown": None}
     worst = found.templates[0]
-    some = judge.report(worst.template, 1)
+    some = background.report(worst.template, 1)
     assert {m.template for m in some.mistakes} == {worst.template}
     assert some.matching == worst.pairs - worst.right
-    assert len(found.mistakes) == judging.PAGE
-    assert judge.report(None, 10**6).page == found.pages
+    assert len(found.mistakes) == evaluation.PAGE
+    assert background.report(None, 10**6).page == found.pages
 
 
-def test_a_run_on_a_split_is_judged_by_its_test_pairs(tmp_path):
+def test_run_on_a_split_is_evaluated_on_its_test_pairs(tmp_path):
     with tiny_split():
         config = RunConfig(data=DataConfig(split="tiny"), model=TransducerConfig(k=4, d=3))
         run = Run.create(tmp_path / "run", config, load_data(config.data, seed=0))
-        one = shelf.Shown("run", run.trained, run)
-        assert one.judge.which == "test"
-        assert one.judge.of == len(one.data.test)
+        one = Entry("run", run.trained, run)
+        assert one.evaluation.which == "test"
+        assert one.evaluation.of == len(one.data.test)
 
 
-def test_a_recursive_aligner_forgets_before_it_remembers_too_much(models, monkeypatch):
+def test_cache_of_a_recursive_aligner_is_bounded(models, monkeypatch):
     monkeypatch.setattr(recursive_aligner, "REMEMBERED", 3)
     aligner = models.find("rules").trained.model.aligner
     aligner.forget()
@@ -365,7 +359,7 @@ def test_a_recursive_aligner_forgets_before_it_remembers_too_much(models, monkey
 
 
 class Counting(Trained):
-    """A model that notes what it is asked; only verbs alone are too much for it."""
+    """A model that notes every batch of n_best, and fails for a sentence of one word."""
 
     def n_best(self, sentences, *, n, width=3):
         CALLS.append(list(sentences))
@@ -377,132 +371,145 @@ class Counting(Trained):
 CALLS: list[list] = []
 
 
-def counting() -> Counting:
+def counting() -> Registry:
     CALLS.clear()
-    trained = untrained()
-    return Counting(trained.model, trained.config, trained.max_length)
+    trained = untrained("wu", **SMALL)  # no table, so the registry uses the model itself
+    return Registry([Entry("m", Counting(trained.model, trained.config, trained.max_length), None)])
 
 
-def test_predictions_that_are_asked_for_together_are_made_together():
-    trained = counting()
-    sentences = [pair.source for pair in PAIRS if len(pair.source) > 1][:40]
+def ask(models: Registry, commands: list[str]) -> list:
+    """Ask the work queue for all answers at once; return answers and exceptions."""
+    questions = [Question("m", (), command) for command in commands]
 
-    async def ask():
-        desk = Desk()
-        together = await asyncio.gather(*(desk.best(("m",), trained, s) for s in sentences * 2))
-        calls = len(CALLS)
-        again = await desk.best(("m",), trained, sentences[0])
-        desk.close()
-        return together, calls, again
-
-    together, calls, again = asyncio.run(ask())
-    asked = [sentence for call in CALLS for sentence in call]
-    assert calls <= 3
-    assert len(CALLS) == calls  # remembered
-    assert len(asked) == len(set(asked)) < len(sentences)  # one of an orbit is enough
-    alone = untrained().n_best(sentences, n=desks.N_BEST, width=desks.N_BEST)
-    assert [[p.words for p in best] for best in together[:40]] == [
-        [p.words for p in best] for best in alone
-    ]
-    assert again == together[0]
-
-
-def test_what_goes_wrong_is_told_to_whoever_waits_and_the_desk_goes_on():
-    trained = counting()
-
-    async def ask():
-        desk = Desk()
-        with pytest.raises(ZeroDivisionError):
-            await desk.best(("m",), trained, ("jump",))
-        found = await desk.best(("m",), trained, ("jump", "twice"))
-        desk.close()
+    async def run():
+        work = WorkQueue(models.answer_together)
+        gate = threading.Event()
+        first = asyncio.create_task(work.run(gate.wait))
+        tasks = [asyncio.create_task(work.run(lambda q=q: models.answer(q), q)) for q in questions]
+        await asyncio.sleep(0)  # all of them wait behind the first
+        gate.set()
+        await first
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        work.close()
         return found
 
-    assert asyncio.run(ask())
+    return asyncio.run(run())
 
 
-def test_the_commands_of_the_data_are_foreseen():
-    trained = counting()
+def test_predictions_asked_for_together_are_made_in_one_batch_and_cached():
+    models = counting()
+    commands = [" ".join(pair.source) for pair in PAIRS if len(pair.source) > 1][:40]
+    together = ask(models, commands * 2)
+    calls = len(CALLS)
+    assert calls <= 3
+    assert ask(models, commands) == together[:40]
+    assert len(CALLS) == calls
+    alone = models.find("m").trained.n_best(commands, n=registry.N_BEST, width=registry.N_BEST)
+    assert [[guess.words for guess in answer.best] for answer in together[:40]] == [
+        [p.words for p in best] for best in alone
+    ]
+
+
+def test_one_prediction_serves_a_whole_orbit():
+    trained = untrained()
+    models = Registry([Entry("m", trained, None)])
+    for verb in ("jump", "walk", "run"):
+        answer = models.answer(Question("m", (), f"{verb} twice"))
+        best = trained.n_best([f"{verb} twice"], n=registry.N_BEST, width=registry.N_BEST)[0]
+        assert [guess.words for guess in answer.best] == [p.words for p in best]
+        size = models.cache.size
+        models.answer(Question("m", (), "look twice"))
+        assert models.cache.size == size
+
+
+def test_a_failing_prediction_is_reported_and_the_others_of_its_batch_are_answered():
+    error, answer, unknown = ask(counting(), ["jump", "jump twice", "junp twice"])
+    assert isinstance(error, ZeroDivisionError)
+    assert answer.best
+    assert isinstance(unknown, VocabularyError)
+
+
+def with_commands(models: Registry, commands: list[str]) -> Registry:
+    models.find("m").__dict__["commands"] = tuple(commands)  # in place of the data's
+    return models
+
+
+def test_warm_up_predicts_the_commands_of_the_data_in_small_batches():
     commands = [" ".join(pair.source) for pair in PAIRS if len(pair.source) > 1][:100]
-
-    async def ask():
-        desk = Desk()
-        desk.foresee(("m",), trained, lambda: [*commands, "an unknown word"])
-        await asyncio.gather(*desk._tasks)
-        calls = len(CALLS)
-        await asyncio.gather(*(desk.best(("m",), trained, tuple(c.split())) for c in commands))
-        desk.close()
-        return calls
-
-    assert asyncio.run(ask()) == len(CALLS)
+    models = with_commands(counting(), [*commands, "an unknown word"])
+    assert sum(1 for _ in models.warm_up("m")) > 1
+    assert max(map(len, CALLS)) <= registry.WARM_UP_BATCH
+    calls = len(CALLS)
+    ask(models, commands)
+    assert len(CALLS) == calls
 
 
-def test_a_slow_model_is_not_asked_in_advance_for_long(monkeypatch):
-    monkeypatch.setattr(desks, "PATIENCE", -1.0)
-    trained = counting()
-    commands = [" ".join(pair.source) for pair in PAIRS if len(pair.source) > 1][:600]
-
-    async def ask():
-        desk = Desk()
-        desk.foresee(("m",), trained, lambda: commands)
-        await asyncio.gather(*desk._tasks)
-        desk.close()
-
-    asyncio.run(ask())
-    assert len(CALLS) <= 1
+def test_warm_up_of_a_slow_model_ends_after_one_batch(monkeypatch):
+    monkeypatch.setattr(registry, "WARM_UP_SECONDS", -1.0)
+    commands = [" ".join(pair.source) for pair in PAIRS if len(pair.source) > 1][:100]
+    assert list(with_commands(counting(), commands).warm_up("m")) == []
+    assert len(CALLS) == 1
 
 
-def test_predictions_are_remembered_up_to_a_size(monkeypatch):
-    monkeypatch.setattr(desks, "REMEMBERED_WORDS", 1000)
-    trained = counting()
+def test_background_work_goes_on_between_requests_and_stops_at_an_error(caplog):
+    done = []
 
-    async def ask():
-        desk = Desk()
-        for pair in PAIRS[20:60]:
-            if len(pair.source) > 1:
-                await desk.best(("m",), trained, pair.source)
-                assert desk._words <= 1000
-        assert desk._words == sum(map(desks._weight, desk._predictions.values())) > 0
-        desk.close()
+    def steps():
+        for number in range(5):
+            done.append(number)
+            yield
+        raise RuntimeError("it broke")
 
-    asyncio.run(ask())
+    async def run():
+        work = WorkQueue()
+        work.advance(steps())
+        for _ in range(200):
+            assert await work.run(lambda: 7) == 7
+            if "it broke" in caplog.text:
+                break
+            await asyncio.sleep(0.01)
+        work.close()
+        work.advance(steps())  # a closed queue ignores it
+
+    asyncio.run(run())
+    assert done == [0, 1, 2, 3, 4]
+    assert "background work stopped" in caplog.text
 
 
-def test_a_desk_refuses_more_than_it_can_do(monkeypatch):
-    monkeypatch.setattr(desks, "WAITING", 2)
-    monkeypatch.setattr(desks, "SECONDS", 0.2)
-    gate = threading.Event()
+def test_queue_refuses_further_requests_when_full_and_times_out(monkeypatch):
+    monkeypatch.setattr(queue, "WAITING", 2)
+    monkeypatch.setattr(queue, "SECONDS", 0.2)
+    gate, called = threading.Event(), []
 
-    async def ask():
-        desk = Desk()
-        done = await asyncio.gather(
-            *(desk.work(gate.wait, 1) for _ in range(3)), return_exceptions=True
-        )
+    async def run():
+        work = WorkQueue()
+        jobs = [lambda: gate.wait(1), lambda: called.append(1), lambda: called.append(2)]
+        done = await asyncio.gather(*map(work.run, jobs), return_exceptions=True)
         gate.set()
-        desk.close()
+        monkeypatch.setattr(queue, "SECONDS", 5.0)
+        await work.run(lambda: None)
+        work.close()
         return done
 
-    slow, _, refused = asyncio.run(ask())
+    slow, waiting, refused = asyncio.run(run())
     assert isinstance(slow, BusyError)
     assert "longer than 0.2 seconds" in str(slow)
+    assert isinstance(waiting, BusyError)
     assert "too many" in str(refused)
+    assert called == []  # a request that was given up is not worked on
 
 
-def test_answers_are_remembered_up_to_a_size(monkeypatch):
-    monkeypatch.setattr(desks, "REMEMBERED_BYTES", 1000)
-    made = []
-
-    async def ask():
-        desk = Desk()
-
-        async def make():
-            made.append(1)
-            return b"x" * 100
-
-        for key in [*"aab", *"cdefghijklmnop", "b"]:
-            await desk.remembered((key,), make)
-        assert desk._bytes <= 1000
-        desk.close()
-
-    asyncio.run(ask())
-    assert len(made) == 17  # "a" once, and "b" a second time, since it was forgotten
+def test_cache_drops_the_least_recently_used_values_and_counts_keys():
+    cache = Cache(10_000)
+    for number in range(300):
+        cache.put((f"key {number}",), number, 100)
+        assert cache.get(("key 0",)) == 0
+        assert cache.size <= 10_000
+    assert cache.get(("key 1",)) is None
+    assert cache.get(("key 299",)) == 299
+    cache.put(("key 299",), "new", 100)
+    assert cache.get(("key 299",)) == "new"
+    cache.put(("x" * 2_000,), "long key", 1)
+    cache.put(("large",), "large value", 2_000)
+    assert cache.get(("x" * 2_000,)) is None
+    assert cache.get(("large",)) is None

@@ -32,7 +32,7 @@ def address(shown):
     )
     line = server.stdout.readline()
     assert line.startswith("jump, rules, attention, bare: http://127.0.0.1:")
-    assert server.stdout.readline() == "Ctrl-C ends it\n"
+    assert server.stdout.readline() == "Press Ctrl-C to stop.\n"
     yield line.split(": ", 1)[1].strip()
     server.send_signal(signal.SIGINT)
     _, err = server.communicate(timeout=20)
@@ -340,7 +340,7 @@ def test_an_exposed_page_wants_its_token(browser, shown):
         link = line.split(": ", 1)[1].replace("0.0.0.0", "127.0.0.1")
         page = browser.new_page()
         page.goto(link.split("?")[0])
-        expect(page.get_by_text("it has a token")).to_be_visible()
+        expect(page.get_by_text("token missing or wrong")).to_be_visible()
         page.goto(link)
         expect(page.get_by_text("Type a command above")).to_be_visible()
         assert "token" not in page.url

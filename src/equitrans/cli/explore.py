@@ -1,6 +1,7 @@
 """equitrans explore: trained models on a web page."""
 
 import os
+import re
 import secrets
 import socket
 from collections.abc import Sequence
@@ -12,35 +13,38 @@ from equitrans.cli.arguments import Parser
 from equitrans.errors import ConfigError
 
 ABOUT = """\
-Look at trained models on a web page: predictions, alignments, tables, orbits, derivations, errors;
-swap words, add words, compare two runs. The page is for this machine alone. To show it to others,
-give --host and --expose: whoever opens it needs the token that is then printed, or that
-EQUITRANS_TOKEN holds."""
+Show trained models on a web page: predictions, alignments, tables, orbits, derivations and errors.
+You can swap words, add words and compare two runs. Only this machine can open the page. To let
+other machines open it, give --host and --expose: a visitor then needs a token, which is printed as
+part of the link. EQUITRANS_TOKEN sets the token."""
 EXAMPLES = """\
   equitrans explore runs/jump
   equitrans explore runs/jump runs/rules --port 8080
   equitrans explore runs/jump --host 0.0.0.0 --expose --name box.example.org"""
 
-SHORTEST_TOKEN = 16
+TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
+"""A valid token: ASCII only, because it becomes a cookie."""
 
 
 def options() -> Parser:
-    """Its command line."""
+    """Return the parser of the command line."""
     parser = Parser("explore", ABOUT, EXAMPLES)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run or model directories")
     parser.add_argument(
-        "--port", type=int, default=8017, help="0 is any that is free (default 8017)"
+        "--port", type=int, default=8017, help="port; 0 means any free port (default 8017)"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address (default 127.0.0.1)")
     parser.add_argument(
-        "--expose", action="store_true", help="allow an address that others can reach"
+        "--host", default="127.0.0.1", help="address to listen at (default 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--expose", action="store_true", help="allow an address that other machines can reach"
     )
     parser.add_argument(
         "--name",
         action="append",
         default=[],
         metavar="NAME",
-        help="a name under which others reach it; more than one may be given",
+        help="a host name of this machine that visitors may use; can be given several times",
     )
     return parser
 
@@ -53,32 +57,31 @@ def run(arguments: Sequence[str]) -> int:
         parser.error(f"--port is {asked.port}; it must be from 0 to 65535")
     loopback = is_loopback(asked.host)
     if not loopback and not asked.expose:
-        parser.error(f"--host {asked.host} is for others too; if that is meant, add --expose")
+        parser.error(f"other machines can reach --host {asked.host}; add --expose to allow that")
     token = os.environ.get("EQUITRANS_TOKEN") or (None if loopback else secrets.token_urlsafe(24))
-    if token is not None and (
-        len(token) < SHORTEST_TOKEN or not token.replace("-", "").replace("_", "").isalnum()
-    ):
+    if token is not None and not TOKEN.fullmatch(token):
         raise ConfigError(
-            f"EQUITRANS_TOKEN must have {SHORTEST_TOKEN} letters, figures, - or _ at least"
+            "EQUITRANS_TOKEN is invalid; it must have at least 16 characters, "
+            "each of them A-Z, a-z, 0-9, - or _"
         )
-    serving = _load_serving()
-    from equitrans.explorer import Door, Shelf
+    server = _load_server()
+    from equitrans.explorer import Access, Registry
 
-    shelf = Shelf.load(asked.runs)
-    sock: socket.socket = serving.listen(asked.host, asked.port)
+    registry = Registry.load(asked.runs)
+    sock: socket.socket = server.listen(asked.host, asked.port)
     port: int = sock.getsockname()[1]
     names = {"localhost", "127.0.0.1", "::1", asked.host.lower(), *map(str.lower, asked.name)}
     host = f"[{asked.host}]" if ":" in asked.host else asked.host
     link = f"http://{host}:{port}/" + (f"?token={token}" if token else "")
-    print(f"{', '.join(shelf.shown)}: {link}", flush=True)
-    print("Ctrl-C ends it", flush=True)
-    door = Door(frozenset(names), port, public=not loopback, token=token)
-    serving.server(shelf, door).run(sockets=[sock])
+    print(f"{', '.join(registry.entries)}: {link}", flush=True)
+    print("Press Ctrl-C to stop.", flush=True)
+    access = Access(frozenset(names), port, public=not loopback, token=token)
+    server.server(registry, access).run(sockets=[sock])
     return 0
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's alone.
+    """Return whether only this machine can reach an address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)
@@ -89,8 +92,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _load_serving() -> ModuleType:
-    """The room with FastAPI and uvicorn, which not every installation has."""
+def _load_server() -> ModuleType:
+    """Import the server; raise ConfigError if FastAPI or uvicorn is not installed."""
     try:
         return import_module("equitrans.explorer.server")
     except ModuleNotFoundError as missing:

@@ -1,8 +1,8 @@
-"""The routes: each reads what is asked, has it worked out at the desk, and gives JSON."""
+"""The routes: each reads its parameters, calls a view in the worker thread, and returns JSON."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -11,88 +11,68 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
 
 from equitrans.data import Pair
 from equitrans.errors import EquitransError
-from equitrans.explorer import schema, swaps, views
-from equitrans.explorer.judging import Judge, Judged, nothing_to_judge
-from equitrans.explorer.queue import BusyError, Desk
-from equitrans.explorer.registry import MissingRunError, Shelf
-from equitrans.explorer.security import App, Door, Guard
-from equitrans.training import Trained
+from equitrans.explorer import schema, views
+from equitrans.explorer.queue import BusyError, WorkQueue
+from equitrans.explorer.registry import MissingRunError, Question, Registry
+from equitrans.explorer.security import Access, SecurityMiddleware
 
 TYPES = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg": "image/svg+xml"}
 
-
-@dataclass(frozen=True)
-class Models:
-    """All that is shown."""
-
-    models: tuple[schema.Model, ...]
-
-
-@dataclass(frozen=True)
-class Suggestions:
-    """Commands to pick from."""
-
-    commands: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is wrong, for the person who must act."""
-
-    error: str
-
-
-Name = Annotated[str, Path(max_length=200, description="a model's name")]
+Run = Annotated[str, Path(max_length=200, description="the name of a model")]
 Command = Annotated[str, Query(max_length=2000, description="a command, as words")]
-Target = Annotated[str | None, Query(max_length=8000, description="its target, if not predicted")]
+Target = Annotated[str | None, Query(max_length=8000, description="a target; else the predicted")]
 Add = Annotated[
     list[Annotated[str, Query(max_length=200)]],
-    Query(max_length=8, description="words to add, each as: word translation class"),
+    Query(max_length=8, description="words to add, each written: word translation class"),
 ]
-Page = Annotated[int, Query(ge=1, le=1_000_000)]
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": text}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": schema.Problem, "description": text}
     for status, text in {
         400: "the command cannot be read",
-        404: "there is no such model",
-        422: "a parameter is not what it should be",
-        503: "too busy",
+        404: "no model has this name",
+        422: "a parameter is invalid",
+        503: "the server is busy",
     }.items()
 }
 
 
-def create_app(shelf: Shelf, door: Door) -> App:
-    """The explorer as an ASGI application, behind its guard."""
-    desk = Desk()
+def create_app(registry: Registry, access: Access) -> ASGIApp:
+    """Return the explorer as an ASGI application."""
+    queue = WorkQueue(registry.answer_together)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        for one in shelf.shown.values():
-            desk.foresee((one.name,), one.quick, one.all_commands)
+        for run in registry.entries:
+            queue.advance(registry.warm_up(run))
         yield
-        desk.close()
+        queue.close()
 
     app = FastAPI(
-        title="equitrans explorer",
-        version="1",
-        docs_url=None,
-        redoc_url=None,
-        lifespan=lifespan,
+        title="equitrans explorer", version="1", docs_url=None, redoc_url=None, lifespan=lifespan
     )
     _add_pages(app)
-    _add_routes(app, shelf, desk)
+    _add_routes(app, registry, queue)
     _add_handlers(app)
-    return Guard(app, door)
+    return SecurityMiddleware(app, access)
 
 
 def _add_pages(app: FastAPI) -> None:
-    """The files of the page, read once: nothing that a request says becomes a path."""
+    """Add the files of the page, read once: no part of a request becomes a path."""
     static = files("equitrans.explorer") / "static"
     pages = {entry.name: entry.read_bytes() for entry in static.iterdir() if entry.is_file()}
+
+    @app.get("/", include_in_schema=False)
+    async def index() -> Response:
+        return page("index.html")
+
+    @app.get("/static/{name}", include_in_schema=False)
+    async def page_file(name: str) -> Response:
+        return page(name)
 
     def page(name: str) -> Response:
         kind = TYPES.get(name.rpartition(".")[2])
@@ -102,173 +82,161 @@ def _add_pages(app: FastAPI) -> None:
             pages[name], media_type=f"{kind}; charset=utf-8", headers={"cache-control": "no-cache"}
         )
 
-    @app.get("/", include_in_schema=False)
-    async def index() -> Response:
-        return page("index.html")
 
-    @app.get("/static/{name}", include_in_schema=False)
-    async def static_file(name: str) -> Response:
-        return page(name)
+def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
+    """Add everything under /api."""
+    overview = schema.Models(tuple(entry.describe() for entry in registry.entries.values()))
+    overview_json = _json(schema.Models, overview)
 
+    async def reply(
+        request: Request, kind: type, view: Callable[[], object], *questions: Question
+    ) -> Response:
+        """Return what a view returns; models never change, so responses are cached."""
+        key = (request.scope["path"], request.scope["query_string"].decode("latin-1"))
+        content: bytes | None = registry.cache.get(key)
+        if content is None:
 
-def _add_routes(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
-    """Everything under /api; the models change with nothing, so their answers are remembered."""
-    overview = _json(Models, Models(tuple(one.describe() for one in shelf.shown.values())))
+            def work() -> bytes:
+                content = _json(kind, view())
+                registry.cache.put(key, content, len(content))
+                return content
 
-    async def model(run: str, add: list[str]) -> tuple[tuple[str, ...], Trained]:
-        key = (run, *add)
-        if not add:
-            return key, shelf.find(run).quick
-        return key, (await desk.work(shelf.extended, run, tuple(add))).quick
+            content = await queue.run(work, *questions)
+        return _response(content)
 
-    async def answered(run: str, add: list[str], command: str) -> tuple[Trained, schema.Answer]:
-        key, trained = await model(run, add)
-        words = views.read_command(trained, command)
-        best = await desk.best(key, trained, words)
-        return trained, views.answer(trained, words, best)
+    def route(name: str, kind: type) -> Callable[[Any], Any]:
+        path = f"/api/models/{{run}}/{name}"
+        return app.get(path, response_model=kind, responses=PROBLEMS)
 
-    def path(name: str) -> str:
-        return f"/api/models/{{run}}/{name}"
-
-    def options(kind: type) -> dict[str, Any]:
-        return {"response_model": kind, "responses": _PROBLEMS}
-
-    @app.get("/api/models", response_model=Models)
+    @app.get("/api/models", response_model=schema.Models)
     async def list_models() -> Response:
-        """All models that are shown."""
-        return _response(overview)
+        """All models of the page."""
+        return _response(overview_json)
 
-    @app.get(path("commands"), **options(Suggestions))
-    async def suggest(run: Name, like: Command = "") -> Response:
-        """Commands of the model's data that begin with a text, or have it in them."""
-        one = shelf.find(run)
+    @route("commands", schema.Suggestions)
+    async def commands(request: Request, run: Run, like: Command = "") -> Response:
+        """Commands of the model's data that begin with a text, or else contain it."""
+        return await reply(
+            request,
+            schema.Suggestions,
+            lambda: schema.Suggestions(registry.find(run).suggest(like)),
+        )
 
-        async def make() -> bytes:
-            return _json(Suggestions, Suggestions(await desk.work(one.suggest, like)))
-
-        return _response(await desk.remembered(("commands", like, run), make))
-
-    @app.get(path("answer"), **options(schema.Answer))
-    async def answer(run: Name, command: Command, add: Add = []) -> Response:  # noqa: B006
+    @route("answer", schema.Answer)
+    async def answer(request: Request, run: Run, command: Command, add: Add = []) -> Response:  # noqa: B006
         """The best targets of a command."""
+        question = Question(run, tuple(add), command)
+        return await reply(request, schema.Answer, lambda: registry.answer(question), question)
 
-        async def make() -> bytes:
-            _, found = await answered(run, add, command)
-            return _json(schema.Answer, found)
-
-        return _response(await desk.remembered(("answer", command, run, *add), make))
-
-    @app.get(path("alignment"), **options(schema.Aligned))
+    @route("alignment", schema.Aligned)
     async def alignment(
-        run: Name,
+        request: Request,
+        run: Run,
         command: Command,
         target: Target = None,
         add: Add = [],  # noqa: B006
     ) -> Response:
-        """Which word of a command each word of its target comes from."""
+        """The source position of each target word."""
+        question = Question(run, tuple(add), command)
 
-        async def make() -> bytes:
+        def view() -> schema.Aligned:
+            trained = registry.model(run, question.add)
             if target is None:
-                trained, found = await answered(run, add, command)
-                pair = _pair(found)
-            else:
-                _, trained = await model(run, add)
-                pair = Pair(
-                    views.read_command(trained, command), views.read_target(trained, target)
-                )
-            return await desk.work(lambda: _json(schema.Aligned, views.align(trained, pair)))
-
-        key = ("alignment", command, repr(target), run, *add)
-        return _response(await desk.remembered(key, make))
-
-    @app.get(path("table"), **options(schema.Table))
-    async def table(run: Name, add: Add = []) -> Response:  # noqa: B006
-        """The translator's table."""
-
-        async def make() -> bytes:
-            _, trained = await model(run, add)
-            return await desk.work(lambda: _json(schema.Table, views.table(trained)))
-
-        return _response(await desk.remembered(("table", run, *add), make))
-
-    @app.get(path("orbits"), **options(schema.Family))
-    async def orbits(run: Name, command: Command, add: Add = []) -> Response:  # noqa: B006
-        """The family of a command, and its orbits."""
-
-        async def make() -> bytes:
-            trained, found = await answered(run, add, command)
-            pair = _pair(found)
-            return await desk.work(lambda: _json(schema.Family, views.orbits(trained, pair)))
-
-        return _response(await desk.remembered(("orbits", command, run, *add), make))
-
-    @app.get(path("recorded"), **options(schema.Recorded))
-    async def recorded(run: Name) -> Response:
-        """What was recorded of orbits through training."""
-
-        async def make() -> bytes:
-            return _json(schema.Recorded, shelf.find(run).records)
-
-        return _response(await desk.remembered(("recorded", run), make))
-
-    @app.get(path("derivation"), **options(schema.Derivation))
-    async def derivation(run: Name, command: Command, add: Add = []) -> Response:  # noqa: B006
-        """How a recursive aligner derives a command."""
-
-        async def make() -> bytes:
-            _, trained = await model(run, add)
+                return views.align(trained, views.best_pair(registry.answer(question)))
             words = views.read_command(trained, command)
-            return await desk.work(lambda: _json(schema.Derivation, views.derive(trained, words)))
+            return views.align(trained, Pair(words, views.read_target(trained, target)))
 
-        return _response(await desk.remembered(("derivation", command, run, *add), make))
+        questions = (question,) if target is None else ()
+        return await reply(request, schema.Aligned, view, *questions)
 
-    @app.get(path("swap"), **options(schema.Swap))
-    async def swap(run: Name, before: Command, after: Command, add: Add = []) -> Response:  # noqa: B006
-        """What changes between two commands of one form, and what cannot."""
+    @route("table", schema.Table)
+    async def table(request: Request, run: Run, add: Add = []) -> Response:  # noqa: B006
+        """The translator's table."""
+        return await reply(
+            request, schema.Table, lambda: views.table(registry.model(run, tuple(add)))
+        )
 
-        async def make() -> bytes:
-            trained, one = await answered(run, add, before)
-            _, other = await answered(run, add, after)
-            return await desk.work(lambda: _json(schema.Swap, swaps.compare(trained, one, other)))
+    @route("orbits", schema.Family)
+    async def orbits(request: Request, run: Run, command: Command, add: Add = []) -> Response:  # noqa: B006
+        """The family of a command, and its orbits."""
+        question = Question(run, tuple(add), command)
 
-        return _response(await desk.remembered(("swap", before, after, run, *add), make))
+        def view() -> schema.Family:
+            pair = views.best_pair(registry.answer(question))
+            return views.orbits(registry.model(run, question.add), pair)
 
-    @app.get(path("added"), **options(schema.Added))
-    async def added(
-        run: Name, add: Annotated[list[Annotated[str, Query(max_length=200)]], Query(max_length=8)]
+        return await reply(request, schema.Family, view, question)
+
+    @route("recorded", schema.Recorded)
+    async def recorded(request: Request, run: Run) -> Response:
+        """The orbits recorded through training."""
+        return await reply(request, schema.Recorded, lambda: registry.find(run).records)
+
+    @route("derivation", schema.Derivation)
+    async def derivation(request: Request, run: Run, command: Command, add: Add = []) -> Response:  # noqa: B006
+        """The derivation of a command by a recursive aligner."""
+
+        def view() -> schema.Derivation:
+            trained = registry.model(run, tuple(add))
+            return views.derive(trained, views.read_command(trained, command))
+
+        return await reply(request, schema.Derivation, view)
+
+    @route("swap", schema.Swap)
+    async def swap(
+        request: Request,
+        run: Run,
+        before: Command,
+        after: Command,
+        add: Add = [],  # noqa: B006
     ) -> Response:
-        """What it takes to add words, the last of them above all."""
-        found = await desk.work(shelf.extended, run, tuple(add))
-        return _response(_json(schema.Added, found.added))
+        """What changes between two commands of one form, and what provably stays."""
+        questions = [Question(run, tuple(add), command) for command in (before, after)]
 
-    @app.get(path("errors"), **options(Judged))
+        def view() -> schema.Swap:
+            trained = registry.model(run, tuple(add))
+            return views.swap(trained, *map(registry.answer, questions))
+
+        return await reply(request, schema.Swap, view, *questions)
+
+    @route("added", schema.Added)
+    async def added(request: Request, run: Run, add: Add) -> Response:
+        """The classes of a model with added words, and how far it is from the one before."""
+
+        def view() -> schema.Added:
+            found = registry.extension(run, tuple(add))
+            return schema.Added(
+                found.trained.symmetry.classes, found.symmetrised, found.in_class, found.diluted
+            )
+
+        return await reply(request, schema.Added, view)
+
+    @route("errors", schema.Errors)
     async def errors(
-        run: Name,
+        run: Run,
         template: Annotated[str | None, Query(max_length=2000)] = None,
-        page: Page = 1,
+        page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
     ) -> Response:
-        """The mistakes on the test pairs; asking for them has them looked for."""
-        judge = await desk.work(lambda: shelf.find(run).judge)
-        if not isinstance(judge, Judge):
-            return _response(_json(Judged, nothing_to_judge(judge)))
-        desk.judge(run, judge)
-        return _response(_json(Judged, await desk.work(judge.report, template, page)))
+        """The mistakes on the test pairs; the first request starts the search for them."""
+
+        def view() -> schema.Errors:
+            evaluation = registry.find(run).evaluation
+            if isinstance(evaluation, str):
+                return schema.Errors("missing", "", 0, 0, 0, (), (), 0, 1, 1, evaluation)
+            if not evaluation.started:
+                evaluation.started = True
+                queue.advance(evaluation.steps())
+            return evaluation.report(template, page)
+
+        return _response(await queue.run(lambda: _json(schema.Errors, view())))
 
 
-def _pair(answer: schema.Answer) -> Pair:
-    """A command with its prediction, which is empty if there is none."""
-    return Pair(
-        tuple(word.text for word in answer.words), answer.best[0].words if answer.best else ()
-    )
+_adapter = lru_cache(TypeAdapter)
 
 
 def _json(kind: type, value: object) -> bytes:
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind].dump_json(value)
-
-
-_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+    content: bytes = _adapter(kind).dump_json(value)
+    return content
 
 
 def _response(content: bytes) -> Response:
@@ -276,7 +244,7 @@ def _response(content: bytes) -> Response:
 
 
 def _add_handlers(app: FastAPI) -> None:
-    """Whatever goes wrong is one line of JSON; a traceback stays in the terminal."""
+    """Return every error as one line of JSON; a traceback goes to the terminal only."""
 
     def problem(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
         return JSONResponse({"error": message}, status, headers)
@@ -298,10 +266,10 @@ def _add_handlers(app: FastAPI) -> None:
         assert isinstance(error, HTTPException)
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
 
-    async def unforeseen(_: Request, error: Exception) -> Response:
-        return problem(500, "something went wrong here; the terminal has the details")
+    async def bug(_: Request, error: Exception) -> Response:
+        return problem(500, "internal error; the terminal of equitrans explore shows the details")
 
     app.add_exception_handler(EquitransError, ours)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, plain)
-    app.add_exception_handler(Exception, unforeseen)
+    app.add_exception_handler(Exception, bug)

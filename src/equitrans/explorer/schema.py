@@ -1,30 +1,30 @@
-"""What the page shows, as values that are ready for JSON."""
+"""Response models: what each request returns as JSON."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from equitrans.analysis import Words
+from equitrans.paper import LexicalClass
 
 Matrix = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
-class Class:
-    """A lexical class; the i-th words of both sides belong together."""
+class Problem:
+    """An error message."""
 
-    name: str
-    source: Words
-    target: Words
+    error: str
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model at a glance, and what there is to be seen of it."""
+    """A model at a glance, and which views it has."""
 
     name: str
     kind: str
     about: str
     parameters: int
-    classes: tuple[Class, ...]
+    classes: tuple[LexicalClass, ...]
     words: Words
     equivariant: bool
     has_table: bool
@@ -35,8 +35,22 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Models:
+    """All models of the page."""
+
+    models: tuple[Model, ...]
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """Commands to choose from."""
+
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Word:
-    """A word of a command, and the name of its class if it has one."""
+    """A word of a command, and the name of its class or None."""
 
     text: str
     home: str | None
@@ -44,7 +58,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Guess:
-    """A target of a command, with its probability."""
+    """A target of a command with its probability."""
 
     words: Words
     log_prob: float
@@ -54,7 +68,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Answer:
-    """A command and its best targets; none if a recursive aligner does not derive it."""
+    """A command and its best targets; no targets if a recursive aligner does not derive it."""
 
     command: str
     words: tuple[Word, ...]
@@ -64,8 +78,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Aligned:
-    """``posterior[m][n]`` is p(a_m = n | x, y), or attention where it is ``soft``; ``prior`` is
-    p(a_m = n) before y_m is seen, and ``emitted`` p(y_m | x_n).
+    """``posterior[m][n]`` is p(a_m = n | x, y), or attention if ``soft``; ``prior`` is p(a_m = n)
+    before y_m is seen, and ``emitted`` is p(y_m | x_n).
     """
 
     source: Words
@@ -78,7 +92,7 @@ class Aligned:
 
 @dataclass(frozen=True)
 class Block:
-    """Where a class lies in a table."""
+    """The rectangle of a class in a table."""
 
     name: str
     top: int
@@ -89,7 +103,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Table:
-    """p(y | x) of the translator; EOS is its last column. What is missing has a reason."""
+    """p(y | x) of the translator; the last column is EOS. ``missing`` says why there is none."""
 
     sources: Words
     targets: Words
@@ -101,7 +115,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Member:
-    """A pair of a family, and the numbers of its orbits."""
+    """A pair of a family, and the numbers of its two orbits."""
 
     source: str
     target: str
@@ -112,7 +126,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Family:
-    """All pairs of a command's form; ``promised`` if theory speaks of this model."""
+    """All pairs of a command's form; ``promised`` if the model is equivariant by construction."""
 
     members: tuple[Member, ...]
     promised: bool
@@ -121,7 +135,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Moment:
-    """A family after some epoch: the orbit and −log p of every member."""
+    """A family after an epoch: the orbit and −log p of every member."""
 
     epoch: int
     observed: tuple[int, ...]
@@ -130,7 +144,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was recorded of a family through training; what is missing has a reason."""
+    """A family through training; ``missing`` says why there is no record."""
 
     sentence: str | None
     sources: tuple[str, ...]
@@ -141,7 +155,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Node:
-    """A step of a derivation, over the words from ``start`` to before ``stop``."""
+    """A rule of a derivation, over the words from ``start`` to before ``stop``."""
 
     depth: int
     start: int
@@ -152,7 +166,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Derivation:
-    """The likeliest derivation, root first; no nodes, and a reason, where there is none."""
+    """The likeliest derivation, root first; ``missing`` says why there is none."""
 
     words: Words
     nodes: tuple[Node, ...]
@@ -162,7 +176,7 @@ class Derivation:
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that a swap leaves as it is or not; ``promised`` if it must stay, by proof."""
+    """A quantity before and after a swap; ``promised`` if it provably stays the same."""
 
     what: str
     before: str
@@ -174,7 +188,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Swap:
-    """Two commands of one form: where they differ, and what follows."""
+    """Two commands of one form, the positions where they differ, and what stays the same."""
 
     before: Answer
     after: Answer
@@ -185,9 +199,47 @@ class Swap:
 
 @dataclass(frozen=True)
 class Added:
-    """What it takes to add a word: see ``extension.Extension``."""
+    """The classes of an extended model, and how far it is from the one before: see
+    ``equitrans.training.Extension``.
+    """
 
-    classes: tuple[Class, ...]
+    classes: tuple[LexicalClass, ...]
     symmetrised: float
     in_class: float
     diluted: float
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A pair and a wrong prediction for it; None if the model refuses the source."""
+
+    command: str
+    template: str
+    target: Words
+    predicted: Words | None
+
+
+@dataclass(frozen=True)
+class Template:
+    """The number of pairs of a template, and of right predictions among them."""
+
+    template: str
+    right: int
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The progress of an evaluation, and one page of the mistakes found so far."""
+
+    state: Literal["missing", "working", "done"]
+    which: str
+    done: int
+    of: int
+    right: int
+    templates: tuple[Template, ...]
+    mistakes: tuple[Mistake, ...]
+    matching: int
+    page: int
+    pages: int
+    missing: str | None

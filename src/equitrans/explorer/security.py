@@ -1,23 +1,26 @@
-"""Who may come in: every request passes here before anything else looks at it."""
+"""Access control: every request passes here first, and every response gets security headers.
+
+Starlette's TrustedHostMiddleware is not enough: it ignores the port, does not read IPv6 addresses,
+and takes the first of two Host headers.
+"""
 
 import hmac
 import ipaddress
-import json
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
-from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "equitrans-token"
 LONGEST_QUERY = 8192
+"""Largest query string, in bytes; longer ones get status 414."""
 LONGEST_PATH = 512
+"""Largest path, in characters; longer ones get status 414."""
 LONGEST_HEADERS = 16_384
+"""Largest total of all headers, in bytes; more gets status 431."""
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -30,15 +33,15 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 @dataclass(frozen=True)
-class Door:
-    """Under which names the page may be asked for, and with which token.
+class Access:
+    """The host names and the port of the page, and the token that a client needs.
 
-    A name that is not ours is how a stranger's page would reach us through the browser, by pointing
-    its own name here. Addresses in figures cannot be so pointed: a public page accepts them all.
+    Another host name is refused: it may be a DNS rebinding attack, in which a foreign page points
+    its own name to this machine. Numeric addresses cannot be rebound, so a public page accepts
+    all of them.
     """
 
     names: frozenset[str]
@@ -46,16 +49,20 @@ class Door:
     public: bool = False
     token: str | None = None
 
-    def knows(self, host: str) -> bool:
-        """Whether a Host header means us."""
+    def allows_host(self, host: str) -> bool:
+        """Return whether a Host header names this page."""
         name, port = split_host(host)
         if port not in (None, str(self.port)):
             return False
         return name in self.names or (self.public and is_address(name))
 
+    def fits(self, token: str) -> bool:
+        """Return whether a token is the right one, in constant time."""
+        return hmac.compare_digest(token.encode(), str(self.token).encode())
+
 
 def split_host(host: str) -> tuple[str, str | None]:
-    """A name or an address, and the port if there is one.
+    """Split a Host header into name or address, and port.
 
     >>> split_host("LocalHost:80"), split_host("[::1]:80"), split_host("[::1]")
     (('localhost', '80'), ('::1', '80'), ('::1', None))
@@ -69,7 +76,7 @@ def split_host(host: str) -> tuple[str, str | None]:
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an address in figures."""
+    """Return whether a name is a numeric address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -77,14 +84,14 @@ def is_address(name: str) -> bool:
     return True
 
 
-class Guard:
-    """Turns away what is not for us; what is left goes on, and every answer gets our headers."""
+class SecurityMiddleware:
+    """Refuses requests that are not for this page, and adds HEADERS to every response."""
 
-    def __init__(self, app: App, door: Door) -> None:
-        self._app, self._door = app, door
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app, self._access = app, access
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it here."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -92,108 +99,68 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        async def with_headers(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
+                MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        headers = _single(scope["headers"])
-        refusal = self._refusal(scope, headers)
-        if refusal is not None:
-            await _answer(with_headers, *refusal)
-        elif self._door.token is not None and not self._admitted(headers):
-            await self._ask(scope, with_headers)
-        else:
-            await self._app(scope, receive, with_headers)
+        request = Request(scope)
+        refusal = self._refuse(request) or self._ask_for_token(request)
+        await (refusal or self._app)(scope, receive, send_with_headers)
 
-    def _refusal(self, scope: Message, headers: dict[str, str]) -> tuple[int, str] | None:
-        """Why a request is turned away, whoever sends it."""
-        host = headers.get("host", "")
-        if not self._door.knows(host):
-            return (
-                421,
-                f"this is not {host[:100]!r}; use the address that was printed",
-            )
-        if not self._is_ours(scope, headers):
-            return 403, "requests from other sites are refused"
-        if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-            return 413, "requests have no body here"
-        if len(scope["query_string"]) > LONGEST_QUERY or len(scope["path"]) > LONGEST_PATH:
-            return 414, f"the address is too long; up to {LONGEST_QUERY} characters are read"
-        if sum(len(name) + len(value) for name, value in scope["headers"]) > LONGEST_HEADERS:
-            return 431, f"the headers are too long; up to {LONGEST_HEADERS} bytes are read"
+    def _refuse(self, request: Request) -> Response | None:
+        """Return an error if a request is malformed, too large or from another site."""
+        host = _header(request, "host")
+        if not self._access.allows_host(host):
+            return _error(421, f"this server is not {host[:100]!r}; open the address it printed")
+        if not self._is_same_site(request):
+            return _error(403, "requests from other sites are refused")
+        if (_header(request, "content-length") or "0") != "0" or (
+            "transfer-encoding" in request.headers
+        ):
+            return _error(413, "a request must not have a body", connection="close")
+        if len(request.scope["query_string"]) > LONGEST_QUERY:
+            return _error(414, f"the query is too long; the limit is {LONGEST_QUERY} bytes")
+        if len(request.scope["path"]) > LONGEST_PATH:
+            return _error(414, f"the path is too long; the limit is {LONGEST_PATH} characters")
+        if sum(len(name) + len(value) for name, value in request.headers.raw) > LONGEST_HEADERS:
+            return _error(431, f"the headers are too long; the limit is {LONGEST_HEADERS} bytes")
         return None
 
-    def _is_ours(self, scope: Message, headers: dict[str, str]) -> bool:
-        """Whether no other site is behind a request; a link to the page may stand anywhere."""
-        origin = headers.get("origin")
-        if origin is not None:
-            scheme, _, host = origin.partition("://")
-            if scheme not in ("http", "https") or host != headers.get("host"):
+    def _is_same_site(self, request: Request) -> bool:
+        """Return whether a request comes from the page itself, or is a link to the page."""
+        if "origin" in request.headers:
+            scheme, _, host = _header(request, "origin").partition("://")
+            if scheme not in ("http", "https") or host != _header(request, "host"):
                 return False
-        if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+        if (_header(request, "sec-fetch-site") or "none") in ("none", "same-origin"):
             return True
-        is_link = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == (
-            "navigate",
-            "document",
-        )
-        return is_link and scope["method"] == "GET" and scope["path"] == "/"
+        mode, destination = (_header(request, f"sec-fetch-{name}") for name in ("mode", "dest"))
+        is_link = (mode, destination) == ("navigate", "document")
+        return is_link and request.method == "GET" and request.scope["path"] == "/"
 
-    def _admitted(self, headers: dict[str, str]) -> bool:
-        """Whether a request brings the token."""
-        given = headers.get("authorization", "").removeprefix("Bearer ")
-        if not given:
-            try:
-                cookies = SimpleCookie(headers.get("cookie", ""))
-            except CookieError:
-                return False
-            given = cookies[COOKIE].value if COOKIE in cookies else ""
-        return self._fits(given)
-
-    def _fits(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), str(self._door.token).encode())
-
-    async def _ask(self, scope: Message, send: Send) -> None:
-        """A first visit brings the token in its address, and gets a cookie instead."""
-        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if scope["path"] == "/" and any(n == "token" and self._fits(v) for n, v in query):
+    def _ask_for_token(self, request: Request) -> Response | None:
+        """Return None if a request has the token in a header or a cookie. A first visit has it in
+        its address, and gets a cookie and a redirect to the address without it.
+        """
+        access = self._access
+        bearer = _header(request, "authorization").removeprefix("Bearer ")
+        if access.token is None or access.fits(bearer or request.cookies.get(COOKIE, "")):
+            return None
+        query = request.query_params.multi_items()
+        if request.scope["path"] == "/" and any(n == "token" and access.fits(v) for n, v in query):
             rest = urlencode([(name, value) for name, value in query if name != "token"])
-            cookie = f"{COOKIE}={self._door.token}; HttpOnly; SameSite=Strict; Path=/"
-            await _answer(
-                send,
-                303,
-                "welcome",
-                [("location", f"/?{rest}" if rest else "/"), ("set-cookie", cookie)],
-            )
-        else:
-            await _answer(send, 401, "open the link that equitrans explore printed; it has a token")
+            response = RedirectResponse(f"/?{rest}" if rest else "/", 303)
+            response.headers["cache-control"] = "no-store"
+            response.set_cookie(COOKIE, access.token, httponly=True, samesite="strict")
+            return response
+        return _error(401, "token missing or wrong: open the link that equitrans explore printed")
 
 
-def _single(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by name. One that stands twice is joined, so that it fits nothing."""
-    found: dict[str, str] = {}
-    for raw, value in headers:
-        name, text = raw.decode("latin-1").lower(), value.decode("latin-1")
-        found[name] = f"{found[name]}, {text}" if name in found else text
-    return found
+def _header(request: Request, name: str) -> str:
+    """Return a header, or an empty string; a repeated header is joined and so matches nothing."""
+    return ", ".join(request.headers.getlist(name))
 
 
-async def _answer(
-    send: Send, status: int, message: str, headers: Iterable[tuple[str, str]] = ()
-) -> None:
-    body = json.dumps({"error": message}).encode()
-    fields = [
-        ("content-type", "application/json"),
-        ("content-length", str(len(body))),
-        ("cache-control", "no-store"),
-        *([("connection", "close")] if status == 413 else []),
-        *headers,
-    ]
-    await send(
-        {
-            "type": "http.response.start",
-            "status": status,
-            "headers": [(name.encode(), value.encode()) for name, value in fields],
-        }
-    )
-    await send({"type": "http.response.body", "body": body})
+def _error(status: int, message: str, **headers: str) -> Response:
+    return JSONResponse({"error": message}, status, {"cache-control": "no-store", **headers})

@@ -1,6 +1,5 @@
-"""A server for the explorer: on loopback, or elsewhere with a token; slow senders are let go."""
+"""The HTTP server of the explorer."""
 
-import asyncio
 import socket
 import sys
 from typing import Any
@@ -11,80 +10,61 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from equitrans.errors import ConfigError
 from equitrans.explorer.app import create_app
-from equitrans.explorer.registry import Shelf
-from equitrans.explorer.security import Door
+from equitrans.explorer.registry import Registry
+from equitrans.explorer.security import LONGEST_HEADERS, Access
 
-HEADER_SECONDS = 10.0
-"""So long may a request take to arrive."""
-HEADER_BYTES = 16_384
-"""So large may its line and headers be."""
+IDLE_SECONDS = 10.0
+"""Time in seconds for a request to arrive; a connection without one is closed."""
 CONNECTIONS = 400
+"""Number of open connections; a request on a further one gets status 503."""
 
 
 class Protocol(H11Protocol):
-    """HTTP/1.1 from senders that do not take all day."""
+    """HTTP/1.1 that closes idle connections, also those that send a part of a request.
 
-    _patience: asyncio.TimerHandle | None = None
+    uvicorn's own timeout starts after the first response and ends with the first byte.
+    """
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for the first request."""
+        """Start the timeout."""
         super().connection_made(transport)
-        self._wait()
+        self.loop.call_later(IDLE_SECONDS, self._close_if_idle, None)
 
-    def data_received(self, data: bytes) -> None:
-        """Some bytes: a whole request stops the clock, a part of one starts it."""
-        super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._stop()
-        elif self._patience is None:
-            self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing to wait for."""
-        self._stop()
-        super().connection_lost(exc)
-
-    def _wait(self) -> None:
-        self._patience = self.loop.call_later(HEADER_SECONDS, self._give_up)
-
-    def _stop(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
-
-    def _give_up(self) -> None:
-        self._patience = None
-        if self.cycle is None or self.cycle.response_complete:
+    def _close_if_idle(self, last: object) -> None:
+        """Close the connection if no request has begun since the last check and none is served."""
+        if self.cycle is last and (self.cycle is None or self.cycle.response_complete):
             self.transport.close()
+        elif not self.transport.is_closing():
+            self.loop.call_later(IDLE_SECONDS, self._close_if_idle, self.cycle)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at an address; port 0 is any that is free."""
+    """Return a listening socket; port 0 means any free port."""
     sock = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # named as TCP, or asyncio would leave its answers waiting for acknowledgements
+        # without IPPROTO_TCP asyncio does not set TCP_NODELAY, and responses are delayed
         sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
-        sock.listen(128)  # whoever comes before the server runs waits
+        sock.listen(128)
     except OSError as error:
         if sock is not None:
             sock.close()
         raise ConfigError(
             f"cannot listen at {host} port {port}: {error.strerror or error}; "
-            "choose another with --port, or 0 for any that is free"
+            "choose another port with --port, or 0 for any free port"
         ) from None
     return sock
 
 
-def server(shelf: Shelf, door: Door) -> uvicorn.Server:
-    """A server that is yet to be run."""
+def server(registry: Registry, access: Access) -> uvicorn.Server:
+    """Return a server that is ready to run."""
     torch.set_num_threads(1)
-    # the desk lets go of the interpreter at every tensor operation, and should soon have it again
+    # the event loop gets the interpreter lock back sooner while the worker computes
     sys.setswitchinterval(0.0005)
     config = uvicorn.Config(
-        create_app(shelf, door),
+        create_app(registry, access),
         http=Protocol,
         ws="none",
         loop="asyncio",
@@ -92,7 +72,7 @@ def server(shelf: Shelf, door: Door) -> uvicorn.Server:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=HEADER_BYTES,
+        h11_max_incomplete_event_size=LONGEST_HEADERS,
         limit_concurrency=CONNECTIONS,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=2,

@@ -1,8 +1,7 @@
-"""What the page shows, worked out: models and words in, values out. Knows nothing of HTTP."""
+"""Views of a model as response models. Nothing here knows about HTTP."""
 
 import math
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import torch
@@ -10,15 +9,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from equitrans.analysis import Words, family, observed_orbits, theoretical_orbits
-from equitrans.data import Pair, Rows, in_order
-from equitrans.errors import DataError, SymmetryError
+from equitrans.data import Pair, Rows, in_order, representative
+from equitrans.errors import DataError
 from equitrans.explorer.schema import (
-    Added,
     Aligned,
     Answer,
     Block,
-    Class,
     Derivation,
+    Fact,
     Family,
     Guess,
     Matrix,
@@ -27,39 +25,40 @@ from equitrans.explorer.schema import (
     Moment,
     Node,
     Recorded,
+    Swap,
     Table,
     Word,
 )
 from equitrans.models import name_of
-from equitrans.paper import EOS, N_SPECIAL, Hypothesis, Model as AnyModel
-from equitrans.training import Trained, extend
+from equitrans.paper import EOS, N_SPECIAL, Hypothesis, Model as AnyModel, Symmetry
+from equitrans.training import Trained
 
 LONGEST = 64
-"""A command may have so many words."""
+"""Largest number of words of a command; longer commands are refused."""
 FAMILY = 1024
-"""So large a family is shown; a larger one says so."""
+"""Largest number of pairs of a family; for larger families the view says why it is empty."""
 SHOWN = 120
-"""So many words of each side are in a table; class words come first."""
+"""Largest number of words per side of a table; words of classes come first."""
+
+ABOUT = {
+    "transducer": "transducer with an LSTM aligner",
+    "gordon": "Gordon et al. 2020, an equivariant seq2seq",
+    "russin": "Russin et al. 2019, syntactic attention",
+    "wu": "Wu et al. 2018, hard attention without symmetry",
+    "attention": "LSTM with soft attention",
+}
 
 
 def describe(name: str, trained: Trained, *, has_data: bool, recorded: str | None) -> Model:
-    """A model at a glance."""
+    """Describe a model."""
     model, symmetry = trained.model, trained.symmetry
-    kind = name_of(trained.config)
-    abouts = {
-        "transducer": "transducer with an LSTM aligner",
-        "gordon": "Gordon et al. 2020, an equivariant seq2seq",
-        "russin": "Russin et al. 2019, syntactic attention",
-        "wu": "Wu et al. 2018, hard attention without symmetry",
-        "attention": "LSTM with soft attention",
-    }
-    has_rules = model.learned is not None
+    kind, has_rules = name_of(trained.config), model.learned is not None
     return Model(
         name=name,
         kind=kind,
-        about="transducer with a recursive aligner" if has_rules else abouts[kind],
+        about="transducer with a recursive aligner" if has_rules else ABOUT[kind],
         parameters=sum(p.numel() for p in model.parameters()),
-        classes=_classes(trained),
+        classes=symmetry.classes,
         words=symmetry.source.words[:SHOWN],
         equivariant=bool(model.sharing.classes),
         has_table=_rows(model, []) is not None,
@@ -70,21 +69,27 @@ def describe(name: str, trained: Trained, *, has_data: bool, recorded: str | Non
     )
 
 
-def _classes(trained: Trained) -> tuple[Class, ...]:
-    return tuple(Class(c.name, c.source, c.target) for c in trained.symmetry.classes)
-
-
 def read_command(trained: Trained, command: str) -> Words:
-    """The words of a command, all of them known and not too many."""
+    """Return the words of a command; raise an error if one is unknown or there are too many."""
     words = trained.words(command)
     if len(words) > LONGEST:
-        raise DataError(f"the command has {len(words)} words; up to {LONGEST} can be shown")
+        raise DataError(f"the command has {len(words)} words; at most {LONGEST} are shown")
     trained.symmetry.source.encode(words)
     return words
 
 
+def read_target(trained: Trained, target: str) -> Words:
+    """Return the words of a target; raise an error if one is unknown or there are too many."""
+    words = trained.words(target)
+    longest = max(trained.max_length, LONGEST)
+    if len(words) > longest:
+        raise DataError(f"the target has {len(words)} words; at most {longest} are shown")
+    trained.symmetry.target.encode(words)
+    return words
+
+
 def answer(trained: Trained, words: Words, best: Sequence[Hypothesis[str]]) -> Answer:
-    """A command with its best targets."""
+    """Return a command with its best targets."""
     home = {word: c.name for c in trained.symmetry.classes for word in c.source}
     return Answer(
         command=trained.text(words),
@@ -98,61 +103,51 @@ def answer(trained: Trained, words: Words, best: Sequence[Hypothesis[str]]) -> A
     )
 
 
-def read_target(trained: Trained, target: str) -> Words:
-    """The words of a target, all of them known and not too many."""
-    words = trained.words(target)
-    longest = max(trained.max_length, LONGEST)
-    if len(words) > longest:
-        raise DataError(f"the target has {len(words)} words; up to {longest} can be shown")
-    trained.symmetry.target.encode(words)
-    return words
+def best_pair(answer: Answer) -> Pair:
+    """Return a command with its prediction, which is empty if the model refuses the command."""
+    target = answer.best[0].words if answer.best else ()
+    return Pair(tuple(word.text for word in answer.words), target)
 
 
 @torch.no_grad()
 def align(trained: Trained, pair: Pair) -> Aligned:
-    """Which source word each target word comes from, and why."""
+    """Return the probabilities of the source positions of each target word."""
     model = trained.model.eval()
     (batch,) = in_order(Rows.of([pair], model.sharing))
     parts = model.parts(batch)
-    posterior = model.alignments(batch)
     return Aligned(
         source=("BOS", *pair.source, "EOS"),
         target=(*pair.target, "EOS"),
-        posterior=_rounded(posterior[0].tolist()),
-        prior=None if parts is None else _matrix(parts.aligned[0]),
-        emitted=None if parts is None else _matrix(parts.emitted[0]),
+        posterior=_matrix(model.alignments(batch)[0]),
+        prior=None if parts is None else _matrix(parts.aligned[0].exp()),
+        emitted=None if parts is None else _matrix(parts.emitted[0].exp()),
         soft=parts is None,
     )
 
 
-def _matrix(log_prob: Tensor) -> Matrix:
-    return _rounded(log_prob.exp().tolist())
-
-
-def _rounded(rows: Sequence[Sequence[float]]) -> Matrix:
-    """Six places are more than a page shows, and half the bytes."""
-    return tuple(tuple(round(p, 6) for p in row) for row in rows)
+def _matrix(prob: Tensor) -> Matrix:
+    """Return probabilities with six decimals: the page shows three, and it halves the bytes."""
+    return tuple(tuple(round(p, 6) for p in row) for row in prob.tolist())
 
 
 @torch.no_grad()
 def table(trained: Trained) -> Table:
-    """The translator's table, classes first."""
+    """Return the translator's table, words of classes first."""
     model, symmetry = trained.model, trained.symmetry
     if _rows(model, []) is None:
         return _no_table(
-            "This model has no translator: what a word becomes depends on its sentence."
+            "This model has no translator: the translation of a word depends on its sentence."
         )
-    sources = [word for words in symmetry.members[0] for word in words]
-    targets = [word for words in symmetry.members[1] for word in words]
+    sources, targets = ([w for words in side for w in words] for side in symmetry.members)
     if model.learned is None:
         sources += [w for w in range(N_SPECIAL, len(symmetry.source)) if w not in set(sources)]
     elif not sources:
         return _no_table("This model has no classes: its rules write every word themselves.")
-    rows = _rows(model, sources[:SHOWN])
-    assert rows is not None
     targets += [w for w in range(N_SPECIAL, len(symmetry.target)) if w not in set(targets)]
     left_out = max(0, len(sources) - SHOWN) + max(0, len(targets) - SHOWN)
     sources, targets = sources[:SHOWN], targets[:SHOWN]
+    rows = _rows(model, sources)
+    assert rows is not None
     blocks, at = [], 0
     for c in symmetry.classes:
         size = min(len(c.source), SHOWN - at)
@@ -162,7 +157,7 @@ def table(trained: Trained) -> Table:
     return Table(
         sources=symmetry.source.decode(sources),
         targets=(*symmetry.target.decode(targets), "EOS"),
-        prob=_matrix(rows[:SHOWN, [*targets, EOS]]),
+        prob=_matrix(rows[:, [*targets, EOS]].exp()),
         blocks=tuple(blocks),
         left_out=left_out,
         missing=None,
@@ -170,7 +165,7 @@ def table(trained: Trained) -> Table:
 
 
 def _rows(model: AnyModel, words: Sequence[int]) -> Float[Tensor, "x y"] | None:
-    """Rows of the translator's table, where a model has one."""
+    """Return rows of the translator's table, or None if the model has no translator."""
     return model.translation_table(torch.tensor(words, dtype=torch.long))
 
 
@@ -179,39 +174,36 @@ def _no_table(why: str) -> Table:
 
 
 def orbits(trained: Trained, pair: Pair) -> Family:
-    """The family of a pair and its orbits; a reason where there is none."""
+    """Return the family of a pair and its orbits."""
     sizes = {word: len(c.source) for c in trained.symmetry.classes for word in c.source}
-    size = prod(sizes.get(word, 1) for word in pair.source)
+    size = math.prod(sizes.get(word, 1) for word in pair.source)
     promised = bool(trained.model.sharing.classes)
     if not sizes:
-        return Family((), promised, "This model has no classes, so every command is alone.")
+        return Family((), promised, "This model has no classes: no command has a family.")
     if size > FAMILY:
         return Family(
-            (), promised, f"The family has {size:,} pairs; up to {FAMILY:,} are shown here."
+            (), promised, f"The family has {size:,} pairs; families up to {FAMILY:,} are shown."
         )
     try:
         found = trained.orbits(pair.source, pair.target)
     except DataError as error:
-        return Family((), promised, f"No family can be made: {error}.")
+        return Family((), promised, f"The command has no family: {error}.")
     theoretical, observed = _numbers(found.theoretical), _numbers(found.observed)
-    return Family(
-        tuple(
-            Member(
-                trained.text(member.source),
-                trained.text(member.target),
-                finite(loss),
-                theoretical[i],
-                observed[i],
-            )
-            for i, (member, loss) in enumerate(zip(found.family, found.losses, strict=True))
-        ),
-        promised,
-        None,
+    members = (
+        Member(
+            trained.text(member.source),
+            trained.text(member.target),
+            _finite(loss),
+            theoretical[i],
+            observed[i],
+        )
+        for i, (member, loss) in enumerate(zip(found.family, found.losses, strict=True))
     )
+    return Family(tuple(members), promised, None)
 
 
 def recorded(trained: Trained, sentence: str, records: Sequence[dict[str, Any]]) -> Recorded:
-    """The family of a run's sentence through training."""
+    """Return the family of a run's sentence through training."""
     members = family(Pair(trained.words(sentence), ()), trained.symmetry)
     theoretical = _numbers(theoretical_orbits(members, trained.symmetry))
     return Recorded(
@@ -224,26 +216,25 @@ def recorded(trained: Trained, sentence: str, records: Sequence[dict[str, Any]])
 
 
 def _moment(record: dict[str, Any], size: int) -> Moment:
-    """A line of the record."""
     epoch, losses = record["epoch"], record["losses"]
     if len(losses) != size:
-        raise DataError(f"epoch {epoch} has {len(losses)} losses, not {size}")
+        raise DataError(f"epoch {epoch} has {len(losses)} losses; expected {size}")
     observed = _numbers(observed_orbits(losses))
-    return Moment(epoch, tuple(observed[i] for i in range(size)), tuple(map(finite, losses)))
+    return Moment(epoch, tuple(observed[i] for i in range(size)), tuple(map(_finite, losses)))
 
 
-def _numbers(parts: Sequence[Sequence[int]]) -> dict[int, int]:
-    """The number of the part that each member is in."""
-    return {i: n for n, part in enumerate(parts) for i in part}
+def _numbers(orbits: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Return the number of each member's orbit."""
+    return {i: n for n, orbit in enumerate(orbits) for i in orbit}
 
 
-def finite(number: float) -> float | None:
-    """A number that JSON can hold."""
+def _finite(number: float) -> float | None:
+    """Return a number, or None for a NaN or an infinity, which JSON does not have."""
     return number if math.isfinite(number) else None
 
 
 def derive(trained: Trained, words: Words) -> Derivation:
-    """How a recursive aligner derives a command."""
+    """Return the likeliest derivation of a command by a recursive aligner."""
     model = trained.model
     if model.learned is None:
         return Derivation(
@@ -256,12 +247,91 @@ def derive(trained: Trained, words: Words) -> Derivation:
     return Derivation(words, tuple(nodes), found.alignments, None)
 
 
-def add_word(trained: Trained, home: str, source: str, target: str) -> tuple[Trained, Added]:
-    """A model with one more word in a class."""
-    for word in (source, target):
-        if not word or (word != word.strip() or len(word.split()) != 1):
-            raise SymmetryError(f"{word!r} is not one word")
-    found = extend(trained, home, {source: target})
-    return found.trained, Added(
-        _classes(found.trained), found.symmetrised, found.in_class, found.diluted
+def swap(trained: Trained, before: Answer, after: Answer) -> Swap:
+    """Compare two commands of one form; raise DataError if their forms differ."""
+    if before.template != after.template:
+        raise DataError(
+            f"{before.command!r} and {after.command!r} have different forms; "
+            "swap a word for another word of its class"
+        )
+    facts = [
+        Fact(
+            "the form",
+            before.template,
+            after.template,
+            same=True,
+            promised=True,
+            why="a swap stays within classes, by definition",
+        )
+    ]
+    pairs = best_pair(before), best_pair(after)
+    if before.best and after.best:
+        facts += _alignment(trained, *pairs)
+        facts.append(_likelihood(trained, before.best[0], after.best[0], *pairs))
+    source_changes, target_changes = (_differences(*side) for side in zip(*pairs, strict=True))
+    return Swap(before, after, source_changes, target_changes, tuple(facts))
+
+
+def _differences(one: Words, other: Words) -> tuple[int, ...]:
+    """Return the positions where two sequences of words differ, also in length."""
+    short, long = sorted((len(one), len(other)))
+    return (*(i for i in range(short) if one[i] != other[i]), *range(short, long))
+
+
+@torch.no_grad()
+def _alignment(trained: Trained, one: Pair, other: Pair) -> list[Fact]:
+    """Compare p(a) of two pairs, if the model has an aligner that sees classes only."""
+    model, symmetry = trained.model, trained.symmetry
+    # encoded without classes, so that the equality is measured and not assumed
+    rows = Rows.of([one, other], Symmetry(symmetry.source, symmetry.target))
+    (batch,) = in_order(rows)
+    parts = model.parts(batch)
+    if parts is None or not model.sharing.classes:
+        return []
+    of = symmetry.target_classes
+    forms = [tuple(of[w] for w in symmetry.target.encode(pair.target)) for pair in (one, other)]
+    comparable = forms[0] == forms[1]
+    gap, values = math.inf, ""
+    if comparable:
+        prior = parts.aligned.exp()[rows.row]
+        gap = float((prior[0] - prior[1]).abs().max())
+        values = f"largest difference {gap:.1g}" if gap else "no difference at all"
+    return [
+        Fact(
+            "p(a), the alignment",
+            "",
+            values,
+            same=gap <= 1e-6,
+            promised=comparable,
+            why="the aligner sees classes only (theorem 2)"
+            if comparable
+            else "the outputs have different forms and cannot be compared",
+        )
+    ]
+
+
+def _likelihood(trained: Trained, before: Guess, after: Guess, one: Pair, other: Pair) -> Fact:
+    """Compare p(y | x) of two pairs, and say whether theory promises that they are equal."""
+    sharing = trained.model.sharing
+    orbit = [
+        representative(
+            sharing, sharing.source.encode(pair.source), sharing.target.encode(pair.target)
+        )
+        for pair in (one, other)
+    ]
+    promised = bool(sharing.classes) and orbit[0] == orbit[1]
+    if promised:
+        why = "the group takes one pair to the other (theorem 3)"
+    elif sharing.classes:
+        why = "no element of the group takes one pair to the other, so they may differ"
+    else:
+        why = "this model is not equivariant, so nothing is promised"
+    p, q = before.log_prob, after.log_prob
+    return Fact(
+        "p(y | x)",
+        f"{before.prob:.6f}",
+        f"{after.prob:.6f}",
+        same=abs(p - q) <= 1e-6 + 1e-5 * abs(p),
+        promised=promised,
+        why=why,
     )
