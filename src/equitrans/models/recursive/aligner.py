@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import itemgetter
 
 import torch
 from jaxtyping import Float
@@ -52,7 +53,7 @@ class Weights:
     def held(self, r: int, k: int, part: Form) -> float:
         """The weight of the classes in the part in a hole; a class counts once."""
         weights = zip(self.classes, self.holds[r][k], strict=True)
-        return math.fsum(w for c, w in weights if c in part)
+        return math.fsum([w for c, w in weights if c in part])
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class _Sum(Semiring[Scores]):
         for child, scores in below.items():
             more = held + child_weights[child]
             for text, score in scores.items():
-                _add(merged, text, score + more)
+                score += more
+                merged[text] = _add(merged[text], score) if text in merged else score
         return self.prune(merged)
 
     def rule(
@@ -89,8 +91,9 @@ class _Sum(Semiring[Scores]):
         rule, weight = self.grammar.rules[r], self.weights.rule[r]
         total = {} if total is None else total
         for yields in product(*(scores.items() for scores in holes)):
-            below = dict(zip(rule.holes, (text for text, _ in yields), strict=True))
-            _add(total, rule.join(spans, below), weight + sum(score for _, score in yields))
+            below = dict(zip(rule.holes, [text for text, _ in yields], strict=True))
+            text, score = rule.join(spans, below), weight + sum([score for _, score in yields])
+            total[text] = _add(total[text], score) if text in total else score
         return total
 
     def prune(self, total: Scores) -> Scores:
@@ -101,12 +104,9 @@ class _Sum(Semiring[Scores]):
         return dict(_ranked(kept)) if len(kept) > KEPT else kept
 
 
-def _add(scores: Scores, text: str, score: float) -> None:
-    """Add exp(score) to the score of a yield, in logs."""
-    known = scores.get(text)
-    scores[text] = (
-        score if known is None else max(known, score) + math.log1p(math.exp(-abs(known - score)))
-    )
+def _add(a: float, b: float) -> float:
+    """log(exp a + exp b)."""
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
 
 
 def _ranked(scores: Scores) -> list[tuple[str, float]]:
@@ -125,7 +125,7 @@ class _Max(Semiring[tuple[float, Tree]]):
         self, r: int, k: int, part: Form, below: dict[int, tuple[float, Tree]]
     ) -> tuple[float, Tree]:
         child_weights = self.weights.child[r][k]
-        score, tree = _best((s + child_weights[c], tree) for c, (s, tree) in below.items())
+        score, tree = _best([(s + child_weights[c], tree) for c, (s, tree) in below.items()])
         return score + self.weights.held(r, k, part), tree
 
     def rule(
@@ -140,12 +140,13 @@ class _Max(Semiring[tuple[float, Tree]]):
             score += more
         if total is not None and score <= total[0]:
             return total
-        trees = (tree for _, tree in holes)
+        trees = [tree for _, tree in holes]
         return score, Tree(r, spans, tuple(zip(self.grammar.rules[r].holes, trees, strict=True)))
 
 
 def _best(trees: Iterable[tuple[float, Tree]]) -> tuple[float, Tree]:
-    return max(trees, key=lambda pair: (pair[0], -pair[1].rule))
+    # a chart lists rules in order, and max returns the first maximum
+    return max(trees, key=itemgetter(0))
 
 
 def alignments(grammar: Grammar, weights: Weights, form: Form) -> list[Alignment]:
@@ -153,7 +154,7 @@ def alignments(grammar: Grammar, weights: Weights, form: Form) -> list[Alignment
     whole: Scores = {}
     for scores in inside(grammar, form, _Sum(grammar, weights)).values():
         for text, score in scores.items():
-            _add(whole, text, score)
+            whole[text] = _add(whole[text], score) if text in whole else score
     if not whole:
         return []
     ranked = _ranked(whole)

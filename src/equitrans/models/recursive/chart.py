@@ -80,10 +80,11 @@ def inside(grammar: Grammar, form: Form, semiring: Semiring[V]) -> dict[int, V]:
         for r, spans in analyses:
             holes = []
             for k, place in enumerate(grammar.rules[r].holes):
-                key = (r, k, spans[place])
+                inner = spans[place]
+                key = (r, k, inner)
                 if key not in fillings:
-                    p, q = spans[place]
-                    fillings[key] = semiring.hole(r, k, form[p:q], chart[p, q])
+                    part = form[inner[0] : inner[1]]
+                    fillings[key] = semiring.hole(r, k, part, chart[inner])
                 holes.append(fillings[key])
             here[r] = semiring.rule(r, spans, holes, here.get(r))
         chart[span] = {r: semiring.prune(total) for r, total in here.items()}
