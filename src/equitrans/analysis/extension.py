@@ -93,7 +93,7 @@ def _extended(symmetry: Symmetry, name: str, words: Mapping[str, str]) -> Symmet
         for word in added:
             if word in vocabulary.index:
                 raise SymmetryError(
-                    f"the model knows the {side} word {word!r} already; expected new words"
+                    f"the model knows the {side} word {word!r} already; only new words can join"
                 )
     return Symmetry(
         Vocabulary((*symmetry.source.words, *words)),
