@@ -1,6 +1,4 @@
-"""Derivations one by one: every derivation of a form is listed, so that what charts and forests sum
-up can be summed up over the list.
-"""
+"""The list of all derivations of a form, to check the sums that charts and forests compute."""
 
 import math
 from itertools import combinations, product
