@@ -1,5 +1,6 @@
-"""Gordon et al.'s model as slowly as it can be said: one sentence, one word, one group element at
-a time, on the parameters of the model under test."""
+"""A plain implementation of Gordon et al.'s model: one sentence, one word and one group element at
+a time, with the parameters of the model under test.
+"""
 
 import torch
 
@@ -9,7 +10,7 @@ from listed import inverse
 
 
 class PlainGordon:
-    """A feature is a dictionary from group elements to vectors; EOS and BOS are words like any."""
+    """Features are dictionaries from group elements to vectors; EOS and BOS are ordinary words."""
 
     def __init__(self, model):
         self.model = model

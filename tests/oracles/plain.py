@@ -1,9 +1,7 @@
-"""The paper's equations as a competent first version would have them: the oracle of the tests, the
-yardstick of the benchmarks.
+"""A plain implementation of the paper's equations: the oracle of tests, the baseline of benchmarks.
 
-Pairs are padded and packed, the G-stack is applied at every position of every sentence, each class
-with its group listed in full, and nothing is shared between pairs. Weights are those of the fast
-model.
+Pairs are padded and packed. The G-stack runs at every position of every sentence, with the group of
+each class listed in full, and pairs share nothing. The weights are those of the fast model.
 """
 
 import torch
@@ -17,7 +15,7 @@ from listed import inverse
 
 
 class PlainTransducer(nn.Module):
-    """Σ over alignments, pair by pair, with the weights of a ``Transducer`` over cyclic groups."""
+    """The sum over alignments, pair by pair, with the weights of a cyclic ``Transducer``."""
 
     def __init__(self, model: Transducer) -> None:
         super().__init__()
@@ -39,7 +37,7 @@ class PlainTransducer(nn.Module):
         self._list_groups()
 
     def _list_groups(self) -> None:
-        """For every class: g⁻¹∘x and h⁻¹∘y as places in the class, g⁻¹∘h as a group element."""
+        """For every class: g⁻¹∘x and h⁻¹∘y as places in the class, g⁻¹∘h as an element number."""
         self.tables = []
         for c, group in enumerate(self.symmetry.factors):
             source = self.symmetry.source.encode(self.symmetry.classes[c].source)
@@ -66,8 +64,7 @@ class PlainTransducer(nn.Module):
             translator.factors, self.tables, strict=True
         ):
             g = len(quotient)
-            # features of every word on this factor: g words of the class, the word itself if of no
-            # class
+            # ω of every word x at every g: that of g⁻¹∘x for class words, that of x for others
             omega = plain[:, None].expand(-1, g, -1)
             omega = omega.index_put((torch.tensor(words),), factor.omega[back.T])
             lives = torch.zeros(self.n_source)
@@ -137,7 +134,7 @@ class PlainTransducer(nn.Module):
     def search(
         self, sentence: list[int], *, width: int, max_length: int
     ) -> tuple[list[int], float]:
-        """Beam search for one source, its hypotheses together: the best target and its log p."""
+        """Beam search for one source: the best target and its log p."""
         aligner = self.model.aligner
         source = torch.tensor([[BOS, *sentence, EOS]])
         emitted = self.translate(source)[0]
@@ -178,7 +175,7 @@ class PlainTransducer(nn.Module):
 
 
 def _embedded(embedding: Tensor, classes: Tensor) -> Tensor:
-    """Vectors of classes, counted from BOS; padding is given that of BOS, and never looked at."""
+    """Vectors of classes, counted from BOS. Padding has the vector of BOS, which is never used."""
     return embedding[(classes - BOS).clamp(min=0)]
 
 
@@ -192,7 +189,7 @@ def _mirror(sequence: Tensor, lengths: Tensor) -> Tensor:
 
 
 def _torch_lstm(lstm: LSTM) -> nn.LSTM:
-    """The same weights in a module of torch's."""
+    """A module of torch with the same weights."""
     e, s = lstm.weight_in.shape[1], lstm.weight_hidden.shape[1]
     out = nn.LSTM(e, s, batch_first=True).to(lstm.bias.dtype)
     with torch.no_grad():

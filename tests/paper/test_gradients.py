@@ -1,4 +1,4 @@
-"""The gradients of every layer of every model, against differences of its values, in float64."""
+"""Gradients of every layer of every model against finite differences, in float64."""
 
 import importlib
 import pkgutil
@@ -57,11 +57,11 @@ def model_of(name):
 
 
 class Loss(nn.Module):
-    """The losses of some pairs, in training."""
+    """The training losses of some pairs."""
 
     def __init__(self, model):
         super().__init__()
-        self.model = model.eval()  # without dropout
+        self.model = model.eval()  # no dropout
         self.batch = shared(PAIRS, model.sharing)
 
     def forward(self):
@@ -69,7 +69,7 @@ class Loss(nn.Module):
 
 
 def agrees(module):
-    """Whether the gradients of what a module gives are those that differences show."""
+    """Whether the gradients of a module agree with finite differences."""
     names = [name for name, _ in module.named_parameters()]
     values = [p.detach().clone().requires_grad_() for p in module.parameters()]
 
@@ -80,12 +80,12 @@ def agrees(module):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_gradients_are_those_of_differences(name):
+def test_gradients_of_a_model_agree_with_finite_differences(name):
     assert agrees(Loss(model_of(name)))
 
 
 @pytest.mark.parametrize("group", [Group.cyclic(3), Group.symmetric(3)], ids=repr)
-def test_the_three_layers_of_the_paper_have_the_gradients_of_differences(group):
+def test_gradients_of_the_listed_layers_agree_with_finite_differences(group):
     moves = group.generators
     features = torch.randn(2, 3, 2)
 
@@ -104,7 +104,7 @@ def test_the_three_layers_of_the_paper_have_the_gradients_of_differences(group):
 
 
 class Twisted(torch.autograd.Function):
-    """The square, with a gradient that is wrong by a hundredth."""
+    """The square with a gradient that is wrong by one per cent."""
 
     @staticmethod
     def forward(ctx, x):
@@ -116,7 +116,7 @@ class Twisted(torch.autograd.Function):
         return 2.02 * ctx.saved_tensors[0] * gradient
 
 
-def test_a_gradient_that_is_wrong_is_noticed():
+def test_a_wrong_gradient_fails_the_check():
     class Layer(nn.Module):
         def __init__(self):
             super().__init__()
@@ -129,7 +129,7 @@ def test_a_gradient_that_is_wrong_is_noticed():
         agrees(Layer())
 
 
-def test_the_weights_of_derivations_have_the_gradients_of_differences():
+def test_gradients_of_derivation_weights_agree_with_finite_differences():
     grammar = Grammar([Rule((3,), (0,)), Rule((HOLE, 5), (0, 0)), Rule((HOLE, 4, HOLE), (2, 0))])
     aligner = RecursiveAligner(grammar, (3,))
     forest = Forest(grammar, (3,))
@@ -140,8 +140,8 @@ def test_the_weights_of_derivations_have_the_gradients_of_differences():
     assert gradcheck(packed.values, flat)
 
 
-def test_no_layer_was_left_out():
-    """Whatever is a module somewhere in the package is a layer or part of a model above."""
+def test_every_module_of_the_package_is_checked():
+    """Every module class of the package is a layer or part of a model above."""
     for found in pkgutil.walk_packages(equitrans.__path__, "equitrans."):
         if found.name.startswith("equitrans.models") or found.name.count(".") == 1:
             importlib.import_module(found.name)
@@ -149,14 +149,14 @@ def test_no_layer_was_left_out():
     def below(kind):
         return {kind}.union(*(below(sub) for sub in kind.__subclasses__()))
 
-    # what the explorer has is a model at rest, that is never trained
+    # the explorer's models are never trained
     ours = {
         kind
         for kind in below(nn.Module)
         if kind.__module__.startswith("equitrans.") and "explorer" not in kind.__module__
     }
     seen = {type(module) for name in MODELS for module in model_of(name).modules()}
-    # some are abstract; the grammar's two are trained on the values of derivations
+    # some are abstract; the two recursive ones are trained on values of derivations
     assert ours - seen - {GEmbed, GConv, GDecode} == {
         Model,
         Autoregressive,
