@@ -14,10 +14,8 @@ from equitrans.data.batches import Rows, pad_source
 from equitrans.data.pairs import Pair
 from equitrans.errors import ConfigError
 from equitrans.models import build
-from equitrans.models.baselines.attentive import Memory, attend
-from equitrans.models.baselines.glayers import regular
-from equitrans.models.baselines.glstm import GConvs
-from equitrans.models.baselines.recurrence import recurrence
+from equitrans.models.baselines.common import lstm_cell
+from equitrans.models.baselines.glayers import GConvs, regular
 from equitrans.models.configs import GordonConfig
 from equitrans.paper.base import Moment
 from equitrans.paper.symmetry import Symmetry
@@ -145,9 +143,9 @@ def test_an_lstm_with_such_matrices_is_the_g_lstm_of_double_loops(name):
     model = gordon(world)
     plain, cell = PlainGordon(model), model.decoder
     x, h, c = torch.randn(3, len(plain.group), 6)
-    of_input, of_hidden = cell.convs.matrices()
-    inputs = (x.flatten() @ of_input + cell.biases())[None, None]
-    states, cells = recurrence(inputs, of_hidden, h.flatten()[None], c.flatten()[None])
+    of_input, of_hidden = cell.matrices()
+    gates = x.flatten() @ of_input + h.flatten() @ of_hidden + cell.biases()
+    states, cells = lstm_cell(gates[None], c.flatten()[None])
     by_element = (dict(zip(plain.group, f, strict=True)) for f in (x, h, c))
     for ours, theirs in zip((states, cells), plain.cell(cell, *by_element), strict=True):
         assert_close(ours.view(-1, 6), torch.stack([theirs[g] for g in plain.group]))
@@ -235,33 +233,6 @@ def test_a_loss_waits_for_no_value(moment):
     assert loss.shape == (4,)
     with pytest.raises(RuntimeError, match="meta"):
         loss[0].item()
-
-
-def test_the_attentive_loop_has_the_numerical_gradient():
-    b, n, s, t, y = 2, 3, 4, 3, 5
-
-    def leaf(*shape):
-        return torch.randn(*shape, requires_grad=True)
-
-    closed = torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, -math.inf]])
-    history = torch.randint(0, y, (t, b))
-
-    def states_and_cell(keys, values, h, c, words, weight, bias):
-        memory = Memory(keys, values, closed)
-        reading = attend(
-            memory,
-            h,
-            c,
-            lambda n, _: history[n],
-            positions=t,
-            words=words,
-            weight=weight,
-            bias=bias,
-        )
-        return reading.states, reading.cell
-
-    shapes = [(b, n, s), (b, n, s), (b, s), (b, s), (y, s), (2 * s, 4 * s), (4 * s,)]
-    assert torch.autograd.gradcheck(states_and_cell, [leaf(*shape) for shape in shapes])
 
 
 # --- the trivial group

@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from equitrans.models.baselines.recurrence import mirrored
 from equitrans.paper import BOS, EOS, PAD, Autoregressive, Batch, Symmetry, Vocabulary
 
 
@@ -83,3 +82,15 @@ def word_losses(logits: Float[Tensor, "b m w"], target: Int[Tensor, "b m"]) -> F
 def unshared(symmetry: Symmetry) -> Symmetry:
     """The same vocabularies without classes: all that a model without symmetry can share."""
     return Symmetry(symmetry.source, symmetry.target)
+
+
+def mirrored(length: Int[Tensor, " b"], n: int) -> Int[Tensor, "b n"]:
+    """Where each position goes when rows are reversed within their lengths; padding stays.
+
+    >>> mirrored(torch.tensor([2, 3]), 3)
+    tensor([[1, 0, 2],
+            [2, 1, 0]])
+    """
+    position = torch.arange(n, device=length.device).expand(len(length), n)
+    last = length[:, None] - 1
+    return torch.where(position <= last, last - position, position)
