@@ -139,7 +139,7 @@ class Gordon(Baseline):
         return (by_word * counted).sum(0) / counted.sum(0)
 
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
-        """The attention of each row after its target words; 0 at BOS, which is not encoded."""
+        """The attention at each target word; 0 at BOS, which is not encoded."""
         _, attention = self._unroll(batch, None)
         return functional.pad(attention.transpose(0, 1), (1, 0))
 
