@@ -1,4 +1,4 @@
-"""Every model of the catalog as people meet it: trained, asked, measured, interrupted, kept."""
+"""Every model through the command line: train, predict, evaluate, audit, resume, save and load."""
 
 import json
 
@@ -33,7 +33,7 @@ SMALL = {
 }
 
 FREE = sorted(MODELS.keys() - {"transducer"})
-"""Models that are not equivariant as they are by default."""
+"""Models that are not equivariant with their default settings."""
 
 
 pytestmark = pytest.mark.usefixtures("float32")
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("float32")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where the data, the classes and one run of each model are."""
+    """A folder with the data, the classes and one run of each model."""
     torch.set_default_dtype(torch.float32)
     folder = tmp_path_factory.mktemp("catalog")
     (folder / "pairs.tsv").write_text(format_tsv(PAIRS))
@@ -58,14 +58,14 @@ def sizes(name):
 
 
 def train(folder, out, *more):
-    """The status of a training on the pairs."""
+    """The exit status of ``equitrans train`` on the pairs."""
     data = ("--data", folder / "pairs.tsv", "--classes", folder / "classes.toml", "--out", out)
     budget = ("--training.updates", "30", "--training.learning_rate", "0.02")
     return main(["train", *map(str, data), *budget, "--seed", "2", "--quiet", *more])
 
 
 def fails(run, *arguments):
-    """The one line of a command that the user got wrong."""
+    """The one-line message of a command that fails with status 2."""
     status, out, err = run(*arguments)
     assert (status, out, err.count("\n")) == (2, "", 1)
     return err.removeprefix("equitrans: ").strip()
@@ -82,7 +82,7 @@ def weights(path):
 # --- every model
 
 
-def test_every_model_is_tried_here_and_writes_its_name(folder):
+def test_config_json_holds_the_name_and_settings_of_every_model(folder):
     assert SMALL.keys() == MODELS.keys()
     for name, kind in MODELS.items():
         assert config_of(folder / name)["kind"] == name
@@ -92,7 +92,7 @@ def test_every_model_is_tried_here_and_writes_its_name(folder):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_training_lowers_the_loss_that_evaluate_reports(run, folder, name):
+def test_training_lowers_the_loss_and_evaluate_reports_it(run, folder, name):
     status, printed, _ = run("evaluate", folder / name, "--data", folder / "pairs.tsv", "--json")
     report = json.loads(printed)
     assert (status, report["pairs"]) == (0, len(PAIRS))
@@ -103,7 +103,7 @@ def test_training_lowers_the_loss_that_evaluate_reports(run, folder, name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_predictions_come_best_first_with_their_likelihood_and_alignment(run, folder, name):
+def test_predict_prints_the_best_targets_first_with_log_prob_and_alignment(run, folder, name):
     status, printed, _ = run(
         "predict", folder / name, "jump twice", "--json", "--n-best", 3, "--alignments"
     )
@@ -118,16 +118,16 @@ def test_predictions_come_best_first_with_their_likelihood_and_alignment(run, fo
     assert ended
     pairs = [Pair(("jump", "twice"), tuple(found["target"].split())) for found in ended]
     for found, loss in zip(ended, losses(trained.model, pairs), strict=True):
-        assert found["log_prob"] == pytest.approx(-loss, rel=1e-4)  # float32, in another order
+        assert found["log_prob"] == pytest.approx(-loss, rel=1e-4)  # float32, another order
     source = ("BOS", "jump", "twice", "EOS")
     assert [row["target"] for row in answer["alignment"]] == [*answer["target"].split(), "EOS"]
     for row in answer["alignment"]:
         assert row["source"] == source[row["position"] + 1]
-        assert 0.25 <= row["prob"] <= 1 + 1e-6  # the best of four
+        assert 0.25 <= row["prob"] <= 1 + 1e-6  # the largest of four probabilities
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_run_that_is_interrupted_and_resumed_ends_with_the_same_bits(
+def test_an_interrupted_and_resumed_run_ends_with_the_same_bits(
     run, folder, tmp_path, monkeypatch, name
 ):
     def interrupted(epochs, console):
@@ -150,7 +150,7 @@ def test_a_run_that_is_interrupted_and_resumed_ends_with_the_same_bits(
 
 
 @pytest.mark.parametrize("name", [*MODELS, "tied"])
-def test_a_model_that_is_kept_is_the_same_afterwards(folder, tmp_path, name):
+def test_saving_and_loading_keeps_settings_weights_and_losses(folder, tmp_path, name):
     trained = Trained.load(folder / name)
     trained.save(tmp_path / "kept")
     again = Trained.load(tmp_path / "kept")
@@ -160,7 +160,7 @@ def test_a_model_that_is_kept_is_the_same_afterwards(folder, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_fit_gives_the_weights_of_the_run_with_its_settings(folder, name):
+def test_fit_and_train_give_equal_weights_for_equal_settings(folder, name):
     config = Run.open(folder / name).config
     fitted = fit(PAIRS, [VERBS], model=config.model, training=config.training, seed=config.seed)
     expected = Trained.load(folder / name).model.state_dict()
@@ -175,7 +175,7 @@ def test_fit_gives_the_weights_of_the_run_with_its_settings(folder, name):
 @pytest.mark.parametrize(
     ("name", "passes"), [("transducer", True), ("tied", True), *((name, False) for name in FREE)]
 )
-def test_audit_and_orbits_tell_who_is_equivariant(run, folder, name, passes):
+def test_audit_and_orbits_find_which_models_are_equivariant(run, folder, name, passes):
     audited = run("audit", folder / name, "--data", folder / "pairs.tsv", "--json")
     assert audited[0] == (0 if passes else 1)
     assert json.loads(audited[1])["passed"] is passes
@@ -188,7 +188,7 @@ def test_audit_and_orbits_tell_who_is_equivariant(run, folder, name, passes):
 
 
 @pytest.mark.parametrize("name", [*FREE, "tied"])
-def test_extend_is_for_transducers(run, folder, tmp_path, name):
+def test_extend_refuses_models_other_than_the_transducer(run, folder, tmp_path, name):
     line = fails(
         run,
         *("extend", folder / name, "--class", "verbs", "blick=I_BLICK", "--out", tmp_path / "x"),
@@ -197,7 +197,7 @@ def test_extend_is_for_transducers(run, folder, tmp_path, name):
     assert not (tmp_path / "x").exists()
 
 
-# --- names
+# --- names of models
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,9 @@ def test_extend_is_for_transducers(run, folder, tmp_path, name):
         (["--config", "WRITTEN:model: 'a\n\n b'"], r"model is 'a\nb'; write kind: 'a\nb', and its"),
     ],
 )
-def test_a_wrong_name_is_answered_in_one_line(run, folder, tmp_path, arguments, message):
+def test_an_invalid_name_or_setting_gives_a_one_line_message(
+    run, folder, tmp_path, arguments, message
+):
     for i, argument in enumerate(arguments):
         if argument.startswith("WRITTEN:"):
             (tmp_path / "mine.yaml").write_text(argument.removeprefix("WRITTEN:") + "\n")
@@ -228,7 +230,7 @@ def test_a_wrong_name_is_answered_in_one_line(run, folder, tmp_path, arguments, 
     assert not (tmp_path / "run").exists()
 
 
-def test_a_file_can_name_the_model_but_the_command_line_decides(folder, tmp_path):
+def test_the_command_line_overrides_the_model_of_a_config_file(folder, tmp_path):
     mine = tmp_path / "mine.yaml"
     mine.write_text("kind: gordon\nmodel:\n  hidden: 4\n")
     assert train(folder, tmp_path / "run", "--config", str(mine)) == 0
@@ -238,13 +240,13 @@ def test_a_file_can_name_the_model_but_the_command_line_decides(folder, tmp_path
     assert weights(tmp_path / "other") == weights(folder / "wu")
 
 
-def test_a_recipe_names_its_model(folder, tmp_path):
+def test_a_recipe_selects_its_model(folder, tmp_path):
     assert train(folder, tmp_path / "run", "--recipe", "gordon", "--model.hidden", "4") == 0
     assert weights(tmp_path / "run") == weights(folder / "gordon")
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_help_shows_the_settings_of_the_model_that_is_named(capsys, name):
+def test_help_shows_the_settings_of_the_selected_model(capsys, name):
     with pytest.raises(SystemExit) as done:
         main(["train", "--model", name, "--help"])
     assert done.value.code == 0
@@ -260,7 +262,7 @@ def rewrite(path, **changes):
     )
 
 
-def test_a_run_from_before_models_had_names_is_a_transducer(run, folder, tmp_path):
+def test_a_run_without_a_model_name_is_a_transducer(run, folder, tmp_path):
     Trained.load(folder / "transducer").save(tmp_path / "old")
     rewrite(tmp_path / "old", kind=None)
     assert "kind" not in config_of(tmp_path / "old")
@@ -269,7 +271,7 @@ def test_a_run_from_before_models_had_names_is_a_transducer(run, folder, tmp_pat
 
 
 @pytest.mark.parametrize("kind", ["gorden", ["gordon"], 3])
-def test_a_run_of_a_model_that_is_not_known_is_refused(run, folder, tmp_path, kind):
+def test_a_run_of_an_unknown_model_gives_a_one_line_message(run, folder, tmp_path, kind):
     Trained.load(folder / "gordon").save(tmp_path / "run")
     rewrite(tmp_path / "run", kind=kind)
     line = fails(run, "predict", tmp_path / "run", "jump")

@@ -1,4 +1,4 @@
-"""Gordon et al.'s model against a plain one, against torch's LSTM, and its equivariance."""
+"""Gordon et al.'s model against a plain implementation and torch's LSTM; its equivariance."""
 
 import math
 
@@ -7,17 +7,12 @@ import torch
 from torch import nn
 
 from equitrans.analysis import decode, judge
-from equitrans.analysis.audits import audit
 from equitrans.analysis.evaluation import mean_loss
 from equitrans.data import scan
 from equitrans.data.batches import Rows, pad_source
 from equitrans.data.pairs import Pair
 from equitrans.errors import ConfigError
 from equitrans.models import build
-from equitrans.models.baselines.attentive import Memory, attend
-from equitrans.models.baselines.glayers import regular
-from equitrans.models.baselines.glstm import GConvs
-from equitrans.models.baselines.recurrence import recurrence
 from equitrans.models.configs import GordonConfig
 from equitrans.paper.base import Moment
 from equitrans.paper.symmetry import Symmetry
@@ -43,7 +38,7 @@ every_bias = pytest.mark.parametrize("bias", BIASES)
 
 
 def gordon(world, seed=0, *, spread=2.0, **settings):
-    """A small random model, its weights spread enough for its words to differ."""
+    """A small model with enlarged random weights, so that words have different probabilities."""
     torch.manual_seed(seed)
     model = build(GordonConfig(**({"hidden": 3} | settings)), world)
     with torch.no_grad():
@@ -54,7 +49,7 @@ def gordon(world, seed=0, *, spread=2.0, **settings):
 
 @torch.no_grad()
 def inclined_to_end(model):
-    """So that it sometimes says EOS early, and sometimes does not."""
+    """Change the weights so that the model says EOS early for some sources."""
     model.readout.decode.rho[EOS - BOS] *= 5
 
 
@@ -63,32 +58,32 @@ def encoded(pair):
 
 
 def gradients(model, loss):
-    """By name; None where the loss does not depend on a parameter."""
+    """The gradients of all parameters that the loss depends on, by name."""
     model.zero_grad()
     loss.backward()
     return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
-# --- its size and where it starts
+# --- parameters and settings
 
 
 @pytest.mark.parametrize(
     ("classes", "count"),
     [("none", 201_288), ("directions", 397_896), ("verbs", 791_112), ("both", 1_577_544)],
 )
-def test_on_scan_it_has_as_many_parameters_as_the_released_code(classes, count):
+def test_the_number_of_parameters_on_scan_is_that_of_the_released_code(classes, count):
     model = build(GordonConfig(), Symmetry.of(scan.CLASSES[classes], scan.everything()))
     assert sum(p.numel() for p in model.parameters()) == count
 
 
-def test_a_tied_bias_has_one_number_for_every_orbit_of_words():
+def test_a_tied_bias_has_one_parameter_per_orbit_of_words():
     world = SYMMETRIES["verbs × turns"]
     size = {b: sum(p.numel() for p in gordon(world, output_bias=b).parameters()) for b in BIASES}
     assert size["free"] - size["none"] == len(TARGET) - 1
     assert size["tied"] - size["none"] == len(TARGET) - 1 - 3 - 1
 
 
-def test_weights_start_as_in_the_released_code():
+def test_initial_weights_have_the_ranges_of_the_released_code():
     model = build(GordonConfig(hidden=16), SYMMETRIES["verbs"])
     bounds = {
         model.encoder.convs.psi: 16**-0.5,
@@ -114,59 +109,25 @@ def test_weights_start_as_in_the_released_code():
         ({"teacher_forcing": -0.1}, "must lie in"),
     ],
 )
-def test_settings_that_make_no_model_are_refused(settings, message):
+def test_invalid_settings_raise_an_error(settings, message):
     with pytest.raises(ConfigError, match=message):
         GordonConfig(**settings)
 
 
-# --- block-circulant matrices
-
-
-@every_group
-def test_convolutions_as_a_matrix_are_those_of_a_double_loop(name):
-    world = SYMMETRIES[name]
-    plain = PlainGordon(gordon(world))
-    convs = GConvs(regular(world.group), i=2, k=5, c=3, d=4)
-    f = torch.randn(2, len(plain.group), 5)
-    flat = sum(f[i].flatten() @ matrix for i, matrix in enumerate(convs.matrices()))
-    out = flat.view(3, len(plain.group), 4)
-    for c in range(3):
-        expected = torch.zeros(len(plain.group), 4)
-        for i in range(2):
-            by_element = dict(zip(plain.group, f[i], strict=True))
-            added = plain.conv(convs.psi[:, i, :, c], torch.zeros(4), by_element)
-            expected = expected + torch.stack([added[g] for g in plain.group])
-        assert_close(out[c], expected)
-
-
-@every_group
-def test_an_lstm_with_such_matrices_is_the_g_lstm_of_double_loops(name):
-    world = SYMMETRIES[name]
-    model = gordon(world)
-    plain, cell = PlainGordon(model), model.decoder
-    x, h, c = torch.randn(3, len(plain.group), 6)
-    of_input, of_hidden = cell.convs.matrices()
-    inputs = (x.flatten() @ of_input + cell.biases())[None, None]
-    states, cells = recurrence(inputs, of_hidden, h.flatten()[None], c.flatten()[None])
-    by_element = (dict(zip(plain.group, f, strict=True)) for f in (x, h, c))
-    for ours, theirs in zip((states, cells), plain.cell(cell, *by_element), strict=True):
-        assert_close(ours.view(-1, 6), torch.stack([theirs[g] for g in plain.group]))
-
-
-# --- the whole model
+# --- against the plain implementation
 
 
 @pytest.mark.parametrize(
     ("name", "bias"), [*((name, "free") for name in GROUPS), ("verbs", "tied"), ("turns", "none")]
 )
-def test_losses_and_gradients_are_those_of_the_plain_model(name, bias):
+def test_losses_and_gradients_equal_those_of_the_plain_model(name, bias):
     model = gordon(SYMMETRIES[name], output_bias=bias)
     plain = PlainGordon(model)
     pairs = [*random_pairs(1, 3, longest=5), Pair(("jump",), ())]
     losses = model.loss(unshared(pairs, model.symmetry))
     expected = torch.stack([plain.loss(*encoded(pair)) for pair in pairs])
     assert_close(losses, expected, 1e-10)
-    # uneven weights, so that rows cannot stand in for one another
+    # unequal weights detect an exchange of rows
     weight = torch.arange(1.0, 5.0)
     ours = gradients(model, (losses * weight).sum())
     theirs = gradients(model, (expected * weight).sum())
@@ -179,8 +140,8 @@ def test_losses_and_gradients_are_those_of_the_plain_model(name, bias):
     ("name", "seed"), [("no class", 5), ("verbs", 5), ("turns", 5), ("verbs × turns", 2)]
 )
 @pytest.mark.parametrize("forced", [True, False])
-def test_the_training_objective_and_its_gradient_are_those_of_the_plain_model(name, seed, forced):
-    """Words count up to the target's end or the model's first EOS, after either history."""
+def test_the_training_objective_and_its_gradient_equal_those_of_the_plain_model(name, seed, forced):
+    """Words count up to the target's end or the model's first EOS, for both kinds of history."""
     model = gordon(SYMMETRIES[name], seed, teacher_forcing=float(forced))
     plain = PlainGordon(model)
     pairs = random_pairs(2, 4, longest=4)
@@ -199,7 +160,7 @@ def test_the_training_objective_and_its_gradient_are_those_of_the_plain_model(na
         assert_close(ours[key], theirs[key], 1e-9)
 
 
-def test_the_two_histories_are_two_objectives_and_each_row_has_one_of_them():
+def test_teacher_forcing_is_drawn_for_each_row():
     pairs = random_pairs(3, 64)
     batch = unshared(pairs, symmetry())
     forced, free = (
@@ -217,7 +178,7 @@ def test_the_two_histories_are_two_objectives_and_each_row_has_one_of_them():
 
 @every_group
 @pytest.mark.parametrize(("moment", "forcing"), [(None, 0.5), (at(1), 1.0), (at(1), 0.0)])
-def test_a_pair_does_not_feel_its_neighbours(name, moment, forcing):
+def test_the_loss_of_a_pair_does_not_depend_on_its_batch(name, moment, forcing):
     model = gordon(SYMMETRIES[name], teacher_forcing=forcing)
     pairs = random_pairs(4, 8)
     together = model.loss(unshared(pairs, model.symmetry), moment=moment)
@@ -226,8 +187,8 @@ def test_a_pair_does_not_feel_its_neighbours(name, moment, forcing):
 
 
 @pytest.mark.parametrize("moment", [None, at(1)])
-def test_a_loss_waits_for_no_value(moment):
-    """On the meta device there are none, and to ask for one is an error."""
+def test_the_loss_reads_no_value_on_the_host(moment):
+    """Tensors on the meta device have no values, and reading one raises an error."""
     model = gordon(SYMMETRIES["verbs"]).to("meta")
     batch = unshared(random_pairs(5, 4), model.symmetry).to(torch.device("meta"))
     loss = model.loss(batch, moment=moment)
@@ -237,37 +198,10 @@ def test_a_loss_waits_for_no_value(moment):
         loss[0].item()
 
 
-def test_the_attentive_loop_has_the_numerical_gradient():
-    b, n, s, t, y = 2, 3, 4, 3, 5
-
-    def leaf(*shape):
-        return torch.randn(*shape, requires_grad=True)
-
-    closed = torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, -math.inf]])
-    history = torch.randint(0, y, (t, b))
-
-    def states_and_cell(keys, values, h, c, words, weight, bias):
-        memory = Memory(keys, values, closed)
-        reading = attend(
-            memory,
-            h,
-            c,
-            lambda n, _: history[n],
-            positions=t,
-            words=words,
-            weight=weight,
-            bias=bias,
-        )
-        return reading.states, reading.cell
-
-    shapes = [(b, n, s), (b, n, s), (b, s), (b, s), (y, s), (2 * s, 4 * s), (4 * s,)]
-    assert torch.autograd.gradcheck(states_and_cell, [leaf(*shape) for shape in shapes])
-
-
 # --- the trivial group
 
 
-def test_without_classes_it_is_an_ordinary_lstm_with_attention():
+def test_without_classes_the_model_is_an_lstm_with_attention():
     model = gordon(symmetry())
     k = model.encoder.bias.shape[2]
     order = [0, 1, 3, 2]  # torch has the gates as i, f, g, o
@@ -325,28 +259,28 @@ def deviation(model, pairs):
 
 @every_group
 @pytest.mark.parametrize("bias", ["tied", "none"])
-def test_a_pair_moved_by_the_group_is_as_likely(name, bias):
+def test_a_tied_or_missing_bias_makes_the_likelihood_invariant(name, bias):
     assert deviation(gordon(SYMMETRIES[name], output_bias=bias), random_pairs(7, 6)) <= 1e-12
 
 
-def test_so_it_is_under_three_classes_and_a_group_that_does_not_commute():
+def test_the_likelihood_is_invariant_under_three_classes_and_under_a_noncommutative_group():
     for name in ("three classes", "symmetric verbs"):
         model = gordon(SYMMETRIES[name], hidden=2, output_bias="tied")
         assert deviation(model, random_pairs(7, 3)) <= 1e-12
 
 
-def test_so_it_is_in_float32():
+def test_the_likelihood_is_invariant_in_float32():
     model = gordon(SYMMETRIES["verbs × turns"], output_bias="tied").float()
     assert deviation(model, random_pairs(7, 6)) <= 1e-5
 
 
 @pytest.mark.parametrize("name", GROUPS[1:])
-def test_with_a_free_bias_it_is_not(name):
+def test_a_free_bias_breaks_the_invariance(name):
     assert deviation(gordon(SYMMETRIES[name], output_bias="free"), random_pairs(7, 6)) > 1e-2
 
 
-def test_two_words_of_a_class_move_together_only():
-    """Global equivariance: of the 16 pairs of a form with two verbs, four are as likely."""
+def test_equivariance_is_global_and_not_word_by_word():
+    """The 16 pairs with two verbs have four different likelihoods, not one."""
     model = gordon(SYMMETRIES["verbs"], output_bias="tied")
     verbs = SYMMETRIES["verbs"].classes[0]
     names = list(zip(verbs.source, verbs.target, strict=True))
@@ -355,7 +289,7 @@ def test_two_words_of_a_class_move_together_only():
     assert len({round(float(loss), 9) for loss in losses}) == 4
 
 
-def test_it_shares_work_among_the_pairs_of_an_orbit_just_if_these_are_as_likely():
+def test_only_an_equivariant_model_shares_rows_within_an_orbit():
     world = SYMMETRIES["verbs × turns"]
     pairs = [q for g in elements(world) for q in moved(random_pairs(8, 3), g, world)]
     for bias in BIASES:
@@ -366,21 +300,12 @@ def test_it_shares_work_among_the_pairs_of_an_orbit_just_if_these_are_as_likely(
         assert mean_loss(model, rows) == pytest.approx(expected, rel=1e-10)
 
 
-@every_bias
-def test_the_audit_passes_it_just_if_its_bias_is_not_free(bias):
-    world = SYMMETRIES["verbs × turns"]
-    found = audit(
-        gordon(world, output_bias=bias), random_pairs(9, 4), world, tolerance=1e-9, max_length=8
-    )
-    assert found.passed == (bias != "free")
-
-
-# --- word by word
+# --- decoding
 
 
 @every_group
 @every_bias
-def test_step_by_step_scores_add_up_to_the_loss(name, bias):
+def test_step_scores_are_distributions_and_add_up_to_the_loss(name, bias):
     model = gordon(SYMMETRIES[name], output_bias=bias)
     batch = unshared(random_pairs(10, 8), model.symmetry)
     state, previous, total = model.start(batch.source), torch.full((8,), BOS), torch.zeros(8)
@@ -393,7 +318,7 @@ def test_step_by_step_scores_add_up_to_the_loss(name, bias):
     assert_close(-total, model.loss(batch), 1e-10)
 
 
-def test_the_hypotheses_of_a_beam_are_as_likely_as_they_say():
+def test_log_probs_of_beam_search_equal_the_loss():
     model = gordon(SYMMETRIES["verbs"], 3)
     inclined_to_end(model)
     sources = [p.source for p in random_pairs(11, 5)]
@@ -414,7 +339,7 @@ def test_the_hypotheses_of_a_beam_are_as_likely_as_they_say():
 
 
 @torch.no_grad()
-def test_new_weights_are_noticed_by_the_next_start_and_an_old_state_keeps_its_own():
+def test_start_uses_current_weights_and_a_state_keeps_its_weights():
     model = gordon(SYMMETRIES["verbs"])
     batch = unshared(random_pairs(12, 1), model.symmetry)
     first = torch.tensor([BOS])
@@ -430,7 +355,7 @@ def test_new_weights_are_noticed_by_the_next_start_and_an_old_state_keeps_its_ow
     assert_close(after[0, EOS:], expected, 1e-10)
 
 
-def test_the_attention_is_a_distribution_over_words_and_eos():
+def test_attention_is_a_distribution_over_source_words_and_eos():
     model = gordon(SYMMETRIES["verbs"])
     pairs = random_pairs(13, 4)
     batch = unshared(pairs, model.symmetry)
@@ -449,7 +374,7 @@ def test_the_attention_is_a_distribution_over_words_and_eos():
 
 
 @pytest.mark.parametrize("bias", ["free", "tied"])
-def test_it_learns_twenty_pairs_and_their_images_too_if_it_is_equivariant(bias):
+def test_training_fits_twenty_pairs_and_an_equivariant_model_also_their_images(bias):
     commands = [p for p in scan.everything() if len(p.target) <= 4 and len(p.source) <= 4]
     world = Symmetry.of([scan.VERBS], commands)
     seen = [p for p in commands if "jump" not in p.source][:19]
@@ -470,5 +395,5 @@ def test_it_learns_twenty_pairs_and_their_images_too_if_it_is_equivariant(bias):
 
 
 def nothing_shared(world):
-    """So that every image is asked for."""
+    """The symmetry without classes, so that every image is decoded."""
     return Symmetry(world.source, world.target)

@@ -1,6 +1,5 @@
-"""A plain implementation of Gordon et al.'s model: one sentence, one word and one group element at
-a time, with the parameters of the model under test.
-"""
+"""Gordon et al.'s model in plain loops over words and group elements, one sentence at a time, with
+the parameters of the model under test."""
 
 import torch
 
@@ -10,7 +9,7 @@ from listed import inverse
 
 
 class PlainGordon:
-    """Features are dictionaries from group elements to vectors; EOS and BOS are ordinary words."""
+    """A feature is a dictionary from group elements to vectors."""
 
     def __init__(self, model):
         self.model = model
@@ -43,7 +42,7 @@ class PlainGordon:
         return {g: embed.omega[action(inverse(g), [word])[0] - 1] for g in self.group}
 
     def read(self, words):
-        """States of one direction after each word, and the last cell."""
+        """The state after each word in one direction, and the last cell."""
         model, k = self.model, self.model.encoder.bias.shape[2]
         h = c = {g: torch.zeros(k) for g in self.group}
         states = []
@@ -57,7 +56,7 @@ class PlainGordon:
         return {g: torch.cat([a[g], b[g]]) for g in self.group}
 
     def encode(self, source):
-        """H_n of every word and of EOS, and the decoder's first (h, c)."""
+        """H_n of every word and of EOS, and the decoder's initial (h, c)."""
         forward, c = self.read([*source, EOS])
         backward, c_back = self.read([*reversed(source), EOS])
         *words, end = backward
@@ -65,7 +64,7 @@ class PlainGordon:
         return states, states[-1], self.joined(c, c_back)
 
     def logits(self, h):
-        """By word, of all but PAD and BOS."""
+        """The logits of all words except PAD and BOS."""
         readout, act = self.model.readout, self.model.symmetry.target_action
         classes = self.model.symmetry.target_classes
         out = []
@@ -78,8 +77,8 @@ class PlainGordon:
         return torch.stack(out)
 
     def words(self, source, target, *, forced):
-        """log p of every word at each position, the words said there, and the attention; after
-        the target (``forced``) or after the model's own words."""
+        """Log p of every word at each position, the best words, and the attention, after the target
+        (``forced``) or after the model's best words."""
         model = self.model
         states, h, c = self.encode(source)
         previous, scores, said, attention = BOS, [], [], []
@@ -104,7 +103,7 @@ class PlainGordon:
         return -sum(s[y - EOS] for s, y in zip(scores, (*target, EOS), strict=True))
 
     def objective(self, source, target, *, forced):
-        """The released one, and how many words it counts."""
+        """The training objective of the released code, and the number of words that it counts."""
         scores, said, _ = self.words(source, target, forced=forced)
         total, count = torch.zeros(()), 0
         for s, y, word in zip(scores, (*target, EOS), said, strict=True):

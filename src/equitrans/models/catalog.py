@@ -1,4 +1,4 @@
-"""The one factory of models."""
+"""Build models from their settings, and check the limits of their size."""
 
 from dataclasses import fields
 from math import prod
@@ -26,8 +26,8 @@ from equitrans.settings import (
 
 
 def build(config: ModelConfig, symmetry: Symmetry, learned: Learned | None = None) -> Model:
-    """A new model with weights from torch's random state; a recursive aligner gets the rules of
-    ``learned``, or none.
+    """A new model with random weights from torch's generator. A recursive aligner gets the rules of
+    ``learned``, or no rules.
     """
     if isinstance(config, TransducerConfig):
         return _transducer(config, symmetry, learned)
@@ -70,7 +70,7 @@ def _transducer(
 
 
 def check_limits(config: ModelConfig, symmetry: Symmetry) -> None:
-    """Raise an error if vocabularies, classes or sizes of a model are too large to build it."""
+    """Raise an error if the vocabularies, classes or sizes of a model exceed a limit."""
     for side, vocabulary in (("source", symmetry.source), ("target", symmetry.target)):
         if len(vocabulary.words) > LARGEST_VOCABULARY:
             raise VocabularyError(

@@ -1,4 +1,7 @@
-"""The settings of every model, as plain values. No torch: command lines are built from them."""
+"""The settings of every model. This module does not import torch, so that ``--help`` is fast.
+
+The docstrings of the classes are the help texts of ``equitrans train``.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -8,17 +11,18 @@ from equitrans.paper import GroupKind
 from equitrans.settings import check_counts, check_settings, check_shares
 
 Learner = Literal["gradient", "rules"]
-"""How a model learns: gradient descent with validation pairs, or rules induced from all pairs."""
+"""Gradient descent with validation pairs, or rules induced from all pairs."""
 
 OutputBias = Literal["free", "tied", "none"]
+"""The output bias of Gordon et al.'s model: one per word, one per orbit of words, or none."""
 
 
 @dataclass(frozen=True)
 class TransducerConfig:
-    """The sizes and choices of a transducer.
+    """Settings of the transducer.
 
     Args:
-        aligner: an LSTM as in the paper, or rules that compose, learned from the pairs
+        aligner: the LSTM of the paper, or recursive rules learned from the pairs
         k: size of the G-embedding (the paper's K)
         d: number of filters (the paper's D)
         embedding: size of the aligner's class embeddings
@@ -29,8 +33,9 @@ class TransducerConfig:
         marginal: how the alignments of a target word are combined
         group: the group of each class: cyclic shifts as in the paper, or all permutations
         dropout: share of the aligner's states dropped in training
-        forget_bias: initial bias of the LSTMs' forget gates; a larger one learns to count sooner
-        warm_start: share of training at its start with uniform alignments, so that the model
+        forget_bias: initial bias of the LSTMs' forget gates; with a larger bias the aligner learns
+            to count earlier
+        warm_start: share of training, at its start, with uniform alignments; the model then
             learns to translate words before it learns to align them
 
     """
@@ -60,15 +65,15 @@ class TransducerConfig:
 
 @dataclass(frozen=True)
 class GordonConfig:
-    """The size and choices of Gordon et al.'s model.
+    """Settings of the model of Gordon et al. 2020.
 
     Args:
-        hidden: channels of the encoder's states in each direction, for every group element (the
-            paper's K); the decoder has twice as many
-        output_bias: a bias for every output word, as in the released code, which is not quite
-            equivariant; or for every orbit of words, or none, which are
-        teacher_forcing: share of training pairs that are read with their own target as history,
-            not with what the model would have said
+        hidden: number of channels of the encoder's states per group element and direction (the
+            paper's K); the decoder has twice this number
+        output_bias: free has one bias per output word, as in the released code, and is not
+            equivariant; tied (one bias per orbit of words) and none are equivariant
+        teacher_forcing: share of training pairs whose history is the target; for the others it is
+            the words that the model predicts
 
     """
 
@@ -90,13 +95,13 @@ class GordonConfig:
 
 @dataclass(frozen=True)
 class RussinConfig:
-    """The sizes of a syntactic attention model, as published.
+    """Settings of the syntactic attention model of Russin et al. 2019 (defaults: as published).
 
     Args:
-        semantics: size of a word's meaning
-        syntax: size of a word's syntactic context, an even number; embeddings and the first LSTM
-            have half of it, attention and the decoder twice as much
-        dropout: share of both embeddings dropped in training
+        semantics: size of the semantic embeddings
+        syntax: size of the syntactic contexts, an even number; the syntactic embeddings and the
+            first LSTM have half this size, the attention and the decoder twice this size
+        dropout: share of the semantic and syntactic embeddings dropped in training
 
     """
 
@@ -117,11 +122,11 @@ class RussinConfig:
 
 @dataclass(frozen=True)
 class WuConfig:
-    """The sizes of a hard attention model; those published as small.
+    """Settings of the hard attention model of Wu et al. 2018 (defaults: the small published sizes).
 
     Args:
         embedding: size of the word embeddings
-        hidden: size of the decoder's states, and of the encoder's in each direction
+        hidden: size of the decoder's states, and of the encoder's states in each direction
         dropout: share of the embeddings and of the decoder's states dropped in training
 
     """
@@ -141,14 +146,13 @@ class WuConfig:
 
 @dataclass(frozen=True)
 class AttentionConfig:
-    """The sizes of a soft attention model.
+    """Settings of the LSTM with soft attention.
 
     Args:
         embedding: size of the word embeddings
-        hidden: size of the decoder's states, of the encoder's in each direction, and of the layer
-            that compares them
-        dropout: share of the embeddings and of what the output is made from, dropped in
-            training
+        hidden: size of the decoder's states, of the encoder's states in each direction, and of the
+            attention's hidden layer
+        dropout: share of the embeddings and of the output layer's inputs dropped in training
 
     """
 
@@ -174,10 +178,11 @@ MODELS: dict[str, type[ModelConfig]] = {
     "wu": WuConfig,
     "attention": AttentionConfig,
 }
+"""The settings class of each model by its name on the command line."""
 
 
 def find_model(name: object) -> type[ModelConfig]:
-    """The settings class of a model; an unknown name raises ConfigError."""
+    """The settings class of the model with this name; raises ConfigError for an unknown name."""
     if not isinstance(name, str) or name not in MODELS:
         named = name if isinstance(name, str) else shown(name)
         raise ConfigError(f"unknown model {shown(name)}{nearest(named, MODELS)}")
@@ -185,5 +190,5 @@ def find_model(name: object) -> type[ModelConfig]:
 
 
 def name_of(config: ModelConfig) -> str:
-    """The name of the model that some settings are for."""
+    """The name of the model that these settings belong to."""
     return next(name for name, kind in MODELS.items() if type(config) is kind)

@@ -1,4 +1,4 @@
-"""Models that find their best targets without a search word by word."""
+"""The interface of models that predict whole targets without beam search."""
 
 from abc import ABC, abstractmethod
 
@@ -9,10 +9,10 @@ from equitrans.paper import Hypothesis, Model
 
 
 class Direct(Model, ABC):
-    """A model with a prediction of its own; all other models are decoded by beam search."""
+    """A model that implements ``predict``; beam search decodes every other model."""
 
     @abstractmethod
     def predict(
         self, source: Int[Tensor, "b n"], *, max_length: int, n_best: int = 1
     ) -> list[list[Hypothesis[int]]]:
-        """The best targets of each source, best first."""
+        """The ``n_best`` best targets of each source, best first."""

@@ -1,4 +1,4 @@
-"""The freest equivariant translator: one logit for every orbit of a source and a target word."""
+"""The most general equivariant translator: one free logit per orbit of (source, target word)."""
 
 import math
 
@@ -10,12 +10,12 @@ from equitrans.paper import EOS, Symmetry, WordTranslator, class_numbers, entrie
 
 
 class TableTranslator(WordTranslator):
-    """log p(y | x) from ``logits[orbit of (x, y)]``: all that equivariance leaves open (§4.2).
+    """log p(y | x) from ``logits[orbit of (x, y)]``: every equivariant table has this form (§4.2).
 
-    Orbits are numbered by the class of x and the class of y, words of no class being alone in
-    theirs; within one class there is one more for every shift of a cyclic group, and one for all
-    unlike words of a symmetric one. So a word that joins a class with a symmetric group brings no
-    new orbit, and the same logits serve.
+    There is one orbit for each pair (class of x, class of y), where a word without a class forms a
+    class alone. Two words of the same class have further orbits: one per non-zero shift of a cyclic
+    group, or one for all unlike words of a symmetric group. So a word that joins a class with a
+    symmetric group adds no orbit, and the logits stay as they are.
     """
 
     shared: Int[Tensor, "x y"]
@@ -42,7 +42,7 @@ class TableTranslator(WordTranslator):
         self.logits = nn.Parameter(torch.zeros(first))
 
     def forward(self, words: Int[Tensor, "*b"]) -> Float[Tensor, "*b y"]:
-        """Rows of the table of log-probabilities; PAD and BOS are never emitted."""
+        """Log p(y | x) of all target words for each source word; −∞ for PAD and BOS."""
         logits = self.logits[self.shared[words]][..., EOS:]
         return torch.log_softmax(nn.functional.pad(logits, (EOS, 0), value=-math.inf), dim=-1)
 
@@ -55,11 +55,11 @@ class TableTranslator(WordTranslator):
 
     @torch.no_grad()
     def fill(self, log_prob: Float[Tensor, "x y"]) -> None:
-        """Take over a table of log-probabilities, each orbit the mean of its probabilities.
+        """Set each orbit's logit to the log of its mean probability in a table.
 
-        Words of a row that change places share what they had together, so no other probability
-        moves. An orbit with no words as yet, that of unlike words in a class of one, gets the least
-        probability there is.
+        The probabilities of an orbit's words in one row keep their sum, so those of other words do
+        not change. An orbit without words (unlike words in a class of one word) gets the smallest
+        probability of the table.
         """
         prob = log_prob.double().exp()
         orbit = self.shared[:, EOS:].flatten()

@@ -1,4 +1,4 @@
-"""The systems that the paper compares with."""
+"""The systems that the paper is compared with."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A plain encoder-decoder with soft attention (Bahdanau, Cho & Bengio 2015), its units LSTMs."""
+"""An LSTM encoder-decoder with soft attention (Bahdanau, Cho & Bengio 2015)."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from equitrans.paper import (
 
 
 class AttentionState(NamedTuple):
-    """What the decoder looks at, and its state."""
+    """The encoded source and the decoder's state."""
 
     values: Float[Tensor, "b n e"]
     keys: Float[Tensor, "b n a"]
@@ -39,7 +39,7 @@ class AttentionState(NamedTuple):
 
 class SoftAttention(Baseline):
     """``p(y_i | y_<i, x) = softmax(O [h_i ; c_i])`` with ``h_i = LSTM([e(y_{i−1}) ; c_i])``,
-    ``c_i = Σ_j α_ij e_j`` and ``α_i = softmax_j(v·tanh(W h_{i−1} + U e_j))``; e_j are the states of
+    ``c_i = Σ_j α_ij e_j`` and ``α_i = softmax_j(v·tanh(W h_{i−1} + U e_j))``. e_j are the states of
     a bidirectional LSTM, and ``h_0 = tanh(B e←_1 + b)``.
     """
 
@@ -74,7 +74,7 @@ class SoftAttention(Baseline):
         return AttentionState(
             values=values,
             keys=self.key(values),
-            # W Σ_j α_j e_j = Σ_j α_j W e_j, so the product need not wait for α
+            # W Σ_j α_j e_j = Σ_j α_j W e_j, so the product is computed once, before α
             inputs=nn.functional.linear(values, of_context),
             closed=padding_mask(source, like=values),
             h=h,
@@ -93,19 +93,19 @@ class SoftAttention(Baseline):
         return word_losses(self._logits(state, attention, states), batch.target).sum(1)
 
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
-        """The attention α of each row."""
+        """The attention α at each target word."""
         return self._advance(self.start(batch.source), previous_words(batch.target))[0]
 
     def _advance(
         self, state: AttentionState, previous: Int[Tensor, "b m"]
     ) -> tuple[Float[Tensor, "b m n"], Float[Tensor, "b m s"], AttentionState]:
-        """The attention and the decoder's state after each of the previous words, and all after
+        """The attention and the decoder's h after each of the previous words, and the state after
         the last.
         """
         of_word, _ = self._parts()
         embedded = self.dropout(self.target_embedding(previous))
         words = nn.functional.linear(embedded, of_word, self.decoder.bias_ih + self.decoder.bias_hh)
-        # W of the attention and W of the LSTM are applied to h together
+        # one product with h for the attention and the LSTM
         recurrent = torch.cat([self.query.weight, self.decoder.weight_hh]).T.contiguous()
         h, c = state.h, state.c
         attentions, states = [], []
@@ -127,10 +127,10 @@ class SoftAttention(Baseline):
         attention: Float[Tensor, "b m n"],
         states: Float[Tensor, "b m s"],
     ) -> Float[Tensor, "b m w"]:
-        """Logits of EOS and the words that follow it."""
+        """Logits of EOS and the words after it."""
         return self.output(self.dropout(torch.cat([states, attention @ state.values], dim=2)))
 
     def _parts(self) -> tuple[Float[Tensor, "gates w"], Float[Tensor, "gates e"]]:
-        """The LSTM's weights for the previous word, and for the context."""
+        """The LSTM's weights for the previous word and for the context."""
         weight, size = self.decoder.weight_ih, self.target_embedding.weight.shape[1]
         return weight[:, :size], weight[:, size:]

@@ -1,4 +1,4 @@
-"""What encoder-decoders share: words in, a source read both ways, words out."""
+"""Parts that the encoder-decoders share: embeddings, LSTMs in both directions, losses per word."""
 
 import math
 from abc import ABC
@@ -7,16 +7,15 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from equitrans.models.baselines.recurrence import mirrored
 from equitrans.paper import BOS, EOS, PAD, Autoregressive, Batch, Symmetry, Vocabulary
 
 
 class Baseline(Autoregressive, ABC):
-    """A compared system; greedy decoding is judged word by word."""
+    """A compared system, judged by greedy decoding."""
 
     @torch.no_grad()
     def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
-        # greedy search finds the target exactly if each target word is the best after its prefix
+        # greedy decoding gives the target exactly if each target word is the best after its prefix
         state = self.start(batch.source)
         previous = torch.full_like(batch.target[:, 0], BOS)
         right = torch.ones_like(previous, dtype=torch.bool)
@@ -28,7 +27,7 @@ class Baseline(Autoregressive, ABC):
 
 
 class Embedding(nn.Module):
-    """A free vector for every word but PAD, which reads whatever stands first."""
+    """A free vector for every word except PAD; padding reads the vector of BOS."""
 
     def __init__(self, vocabulary: Vocabulary, size: int) -> None:
         super().__init__()
@@ -39,18 +38,18 @@ class Embedding(nn.Module):
 
 
 class BiLSTM(nn.Module):
-    """``h→_j = LSTM→(x_1 … x_j)`` and ``h←_j = LSTM←(x_N … x_j)``, N being a row's own length."""
+    """``h→_j = LSTM→(x_1 … x_j)`` and ``h←_j = LSTM←(x_N … x_j)``; N is the length of the row."""
 
     def __init__(self, size: int, *, hidden: int) -> None:
         super().__init__()
-        # a bidirectional nn.LSTM would begin to read backwards in the padding
+        # a bidirectional nn.LSTM would read the padding first on its way back
         self.ahead = nn.LSTM(size, hidden, batch_first=True)
         self.back = nn.LSTM(size, hidden, batch_first=True)
 
     def forward(
         self, inputs: Float[Tensor, "b n e"], length: Int[Tensor, " b"]
     ) -> tuple[Float[Tensor, "b n s"], Float[Tensor, "b n s"]]:
-        """The states of both directions at every position; on padding they mean nothing."""
+        """The states of both directions at every position; states at padding are arbitrary."""
         mirror = mirrored(length, inputs.shape[1])[:, :, None]
         ahead, _ = self.ahead(inputs)
         back, _ = self.back(inputs.gather(1, mirror.expand_as(inputs)))
@@ -67,19 +66,31 @@ def lstm_cell(
 
 
 def log_words(logits: Float[Tensor, "*b w"]) -> Float[Tensor, "*b y"]:
-    """Log-probabilities of all words from logits of EOS and what follows it: PAD and BOS, which
-    stand before it, are never emitted.
+    """Log-probabilities of all words from the logits of EOS and the words after it. PAD and BOS
+    come before EOS and get −∞.
     """
     return torch.log_softmax(nn.functional.pad(logits, (EOS, 0), value=-math.inf), dim=-1)
 
 
 def word_losses(logits: Float[Tensor, "b m w"], target: Int[Tensor, "b m"]) -> Float[Tensor, "b m"]:
-    """−log p of each target word, 0 on padding, from logits as above."""
+    """−log p of each target word, 0 at padding, from the logits of EOS and the words after it."""
     return nn.functional.cross_entropy(
         logits.transpose(1, 2), target - EOS, ignore_index=PAD - EOS, reduction="none"
     )
 
 
 def unshared(symmetry: Symmetry) -> Symmetry:
-    """The same vocabularies without classes: all that a model without symmetry can share."""
+    """The same vocabularies without classes: the sharing of a model that is not equivariant."""
     return Symmetry(symmetry.source, symmetry.target)
+
+
+def mirrored(length: Int[Tensor, " b"], n: int) -> Int[Tensor, "b n"]:
+    """The position that each position moves to when rows are reversed; padding stays in place.
+
+    >>> mirrored(torch.tensor([2, 3]), 3)
+    tensor([[1, 0, 2],
+            [2, 1, 0]])
+    """
+    position = torch.arange(n, device=length.device).expand(len(length), n)
+    last = length[:, None] - 1
+    return torch.where(position <= last, last - position, position)

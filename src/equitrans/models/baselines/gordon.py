@@ -1,10 +1,10 @@
 """The permutation-equivariant sequence-to-sequence model of Gordon et al. (2020).
 
-Every state is a function on the group, ``|G| × K`` numbers, and every layer commutes with it, so
-that one g for a whole sentence moves the output with the input: global equivariance, where the
-transducer's is word by word. What the paper leaves unsaid is done as in the code that was released
-with it, but for BOS, which could be emitted there and cannot here. All weights are written out as
-plain matrices once per batch; what remains is an ordinary LSTM with attention.
+Every state is a function on the group, ``|G| × K`` numbers, and every layer commutes with the
+group. One g for a whole sentence moves the output with the input: equivariance is global, while
+that of the transducer holds word by word. Details that the paper does not give follow the released
+code, except that BOS is never emitted here. All weights are expanded to plain matrices once per
+batch; the rest is an ordinary LSTM with attention.
 """
 
 from dataclasses import dataclass
@@ -15,11 +15,17 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from equitrans.models.baselines.attentive import Memory, Previous, Reading, attend
-from equitrans.models.baselines.common import Baseline, unshared
-from equitrans.models.baselines.glayers import GEmbed, regular
-from equitrans.models.baselines.glstm import GCell, GCombine, OutputBias, Readout, every_word, moves
-from equitrans.models.baselines.recurrence import mirrored, recurrence
+from equitrans.models.baselines.common import Baseline, lstm_cell, mirrored, unshared
+from equitrans.models.baselines.glayers import (
+    GCell,
+    GCombine,
+    GEmbed,
+    Readout,
+    every_word,
+    moves,
+    regular,
+)
+from equitrans.models.configs import OutputBias
 from equitrans.paper import (
     EOS,
     PAD,
@@ -31,42 +37,55 @@ from equitrans.paper import (
     previous_words,
 )
 
+SHUT = 1e4
+"""Gate input whose sigmoid is 0 (negated) or 1 in every floating-point type."""
+
 
 @dataclass(frozen=True)
 class Weights:
-    """All weights as matrices, made once for many positions."""
+    """All weights as matrices, computed once per batch. Gates are in torch's order i, f, g, o."""
 
-    source: Float[Tensor, "x gates"]
-    """What a source word adds to the encoder's gates."""
-    encoder: Float[Tensor, "s gates"]
+    source: Float[Tensor, "x e"]
+    """The encoder's input for each source word, with a last column that is 1 for PAD only."""
+    encoder_in: Float[Tensor, "gates e"]
+    encoder_hidden: Float[Tensor, "gates s"]
+    encoder_bias: Float[Tensor, " gates"]
     target: Float[Tensor, "y d"]
-    """What a target word adds to the decoder's input, before tanh."""
+    """The term of each target word in the decoder's input, before tanh."""
     context: Float[Tensor, "d d"]
-    """What the context adds to it."""
+    """The map from the context to its term there."""
     decoder: Float[Tensor, "dd decoder_gates"]
+    """The map from the decoder's input and hidden state, concatenated, to its gates."""
     decoder_bias: Float[Tensor, " decoder_gates"]
     readout: Float[Tensor, "d y"]
     readout_bias: Float[Tensor, " y"]
 
 
 class GordonState(NamedTuple):
-    """The source as read, the decoder's state, and the weights that it was read with."""
+    """The encoded source, the decoder's state, and the weights that both were computed with."""
 
-    memory: Memory
-    h: Float[Tensor, "b s"]
-    c: Float[Tensor, "b s"]
+    keys: Float[Tensor, "b n d"]
+    values: Float[Tensor, "b n d"]
+    """The term of each source position in the decoder's input, before tanh."""
+    mask: Float[Tensor, "b n"]
+    h: Float[Tensor, "b d"]
+    c: Float[Tensor, "b d"]
     weights: Weights
 
 
 class Gordon(Baseline):
-    """``p(y | x) = Π_m softmax(readout(h_m))[y_m]``, ``h_m = cell(z_m, h_{m-1})``, ``z_m =
-    tanh conv([e(y_{m-1}); Σ_n α_mn H_n])``, ``α_mn ∝ exp⟨h_{m-1}, H_n⟩``.
+    """``p(y | x) = Π_m softmax(readout(h_m))[y_m]`` with ``h_m = cell(z_m, h_{m-1})``, ``z_m =
+    tanh conv([e(y_{m-1}); Σ_n α_mn H_n])`` and ``α_mn ∝ exp⟨h_{m-1}, H_n⟩``.
 
-    H_n holds the states at x_n of one G-LSTM that reads the words forwards and backwards, and EOS
-    after them both times. The source has no BOS.
+    H_n concatenates the states at x_n of one G-LSTM that reads the words forwards and backwards,
+    and EOS at the end both times. The source has no BOS.
     """
 
     static = True
+
+    shut: Float[Tensor, " gates"]
+    """The gate inputs at padding: they close the input and output gates and open the forget gate,
+    so that ``c' = c`` and ``h' = 0``."""
 
     def __init__(
         self,
@@ -91,25 +110,24 @@ class Gordon(Baseline):
         self.readout = Readout(symmetry, d=d, output_bias=output_bias)
         for embed in (self.source_embed, self.target_embed):
             nn.init.normal_(embed.omega)
+        shut = torch.tensor([-SHUT, SHUT, 0.0, -SHUT]).repeat_interleave(len(features[0]) * k)
+        self.register_buffer("shut", shut, persistent=False)
 
     @property
     def sharing(self) -> Symmetry:
-        """A free bias tells the words of a class apart."""
+        """No classes with a free bias, which distinguishes the words of a class."""
         return self.symmetry if self._equivariant else unshared(self.symmetry)
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
-        """−log p(y | x) of each row; at a moment of training, the released objective: −log p per
-        word up to the first EOS of the target or of the model, after the target or, in other
-        rows, after what the model would say.
+        """−log p(y | x) of each row. In training, the objective of the released code: −log p per
+        word up to the first EOS of the target or of the model. The history of a row is its target
+        with probability ``teacher_forcing``, and the model's own best words otherwise.
         """
-        state = self.start(batch.source)
-        given = previous_words(batch.target).T
-        if moment is None:
-            previous = _given(given)
-        else:
-            forced = torch.rand(len(given[0]), device=given.device) < self.teacher_forcing
-            previous = _mixed(given, forced, state.weights)
-        logits = _logits(self._advance(state, previous, len(given)).states, state.weights)
+        forced = None
+        if moment is not None:
+            forced = torch.rand(len(batch.target), device=batch.target.device)
+            forced = forced < self.teacher_forcing
+        logits, _ = self._unroll(batch, forced)
         target = batch.target.T
         by_word = functional.cross_entropy(
             logits.flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="none"
@@ -121,88 +139,96 @@ class Gordon(Baseline):
         return (by_word * counted).sum(0) / counted.sum(0)
 
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
-        """The attention while each row's target is read; BOS, which is not, has none."""
-        given = previous_words(batch.target).T
-        reading = self._advance(self.start(batch.source), _given(given), len(given))
-        return functional.pad(reading.attention.transpose(0, 1), (1, 0))
+        """The attention at each target word; 0 at BOS, which is not encoded."""
+        _, attention = self._unroll(batch, None)
+        return functional.pad(attention.transpose(0, 1), (1, 0))
 
     def start(self, source: Int[Tensor, "b n"]) -> GordonState:
-        """Read a source in both directions."""
+        """The state after reading a source in both directions."""
         weights, words = self._weights(), source[:, 1:]
         b, n = words.shape
         last = lengths(words) - 1
-        mirror = mirrored(last, n)  # EOS, which is last, stays where it is
+        mirror = mirrored(last, n)  # EOS is last and stays where it is
         read = torch.cat([words, words.gather(1, mirror)])
         inputs = functional.embedding(read.T, weights.source)
-        zero = inputs.new_zeros(2 * b, len(weights.encoder))
-        states, cells = recurrence(inputs, weights.encoder, zero, zero)
-        at_end = last.repeat(2)[None, :, None].expand(1, *zero.shape)
+        zero = inputs.new_zeros(1, 2 * b, weights.encoder_hidden.shape[1])
+        # the biases of input and hidden state are summed already; one layer, no dropout, one
+        # direction, time first
+        bias = weights.encoder_bias, torch.zeros_like(weights.encoder_bias)
+        options = (True, 1, 0.0, torch.is_grad_enabled(), False, False)
+        parameters = (weights.encoder_in, weights.encoder_hidden, *bias)
+        states, _, cells = torch.lstm(inputs, (zero, zero), parameters, *options)
         forward, backward = states.split(b, dim=1)
         backward = backward.gather(0, mirror.T[:, :, None].expand_as(backward))
         keys = self._joined(forward, backward).transpose(0, 1).contiguous()
-        h, c = (self._joined(*x.gather(0, at_end)[0].split(b)) for x in (states, cells))
-        memory = Memory(keys, keys @ weights.context, padding_mask(words, like=keys))
-        return GordonState(memory, h, c, weights)
+        return GordonState(
+            keys=keys,
+            values=keys @ weights.context,
+            mask=padding_mask(words, like=keys),
+            h=keys[torch.arange(b, device=keys.device), last],
+            c=self._joined(*cells[0].split(b)),
+            weights=weights,
+        )
 
     def step(
         self, state: GordonState, previous: Int[Tensor, " b"]
     ) -> tuple[Float[Tensor, "b y"], GordonState]:
-        reading = self._advance(state, _given(previous[None]), 1)
-        logits = _logits(reading.states[0], state.weights)
-        after = state._replace(h=reading.states[0], c=reading.cell)
+        logits, _, after = _advance(state, previous)
         return torch.log_softmax(logits, dim=1), after
 
-    def _advance(self, state: GordonState, previous: Previous, positions: int) -> Reading:
-        return attend(
-            state.memory,
-            state.h,
-            state.c,
-            previous,
-            positions=positions,
-            words=state.weights.target,
-            weight=state.weights.decoder,
-            bias=state.weights.decoder_bias,
-        )
+    def _unroll(
+        self, batch: Batch, forced: Bool[Tensor, " b"] | None
+    ) -> tuple[Float[Tensor, "m b y"], Float[Tensor, "m b n"]]:
+        """Logits and attention at every position, after the target where ``forced`` is True or
+        None, and after the model's own best words elsewhere.
+        """
+        state = self.start(batch.source)
+        logits: list[Tensor] = []
+        attention: list[Tensor] = []
+        for previous in previous_words(batch.target).unbind(1):
+            if logits and forced is not None:
+                previous = torch.where(forced, previous, logits[-1].detach().argmax(1))
+            scores, weights, state = _advance(state, previous)
+            logits.append(scores)
+            attention.append(weights)
+        return torch.stack(logits), torch.stack(attention)
 
     def _joined(
         self, forward: Float[Tensor, "*b s"], backward: Float[Tensor, "*b s"]
     ) -> Float[Tensor, "*b d"]:
-        """Both directions side by side for every group element."""
+        """Concatenate the channels of both directions for every group element."""
         slots = [x.unflatten(-1, self._slots) for x in (forward, backward)]
         return torch.cat(slots, dim=-1).flatten(-2)
 
     def _weights(self) -> Weights:
-        # the word's part of the combination is made for every target word, and the context's for
-        # every source position, before any state is known
-        from_source, encoder = self.encoder.convs.matrices()
+        from_source, encoder = self.encoder.matrices()
         from_target, context = self.combine.conv.matrices()
         source, target = every_word(self.source_embed), every_word(self.target_embed)
+        is_pad = torch.arange(len(source), device=source.device)[:, None] == PAD
         return Weights(
-            source=torch.addmm(self.encoder.biases(), source, from_source),
-            encoder=encoder,
+            source=torch.cat([source, is_pad.to(source.dtype)], dim=1),
+            encoder_in=torch.cat([from_source, self.shut[None]]).T,
+            encoder_hidden=encoder.T,
+            encoder_bias=self.encoder.biases(),
             target=torch.addmm(self.combine.biases(), target, from_target),
             context=context,
-            decoder=self.decoder.convs.matrices().flatten(0, 1),
+            decoder=self.decoder.matrices().flatten(0, 1),
             decoder_bias=self.decoder.biases(),
             readout=self.readout.matrix(),
             readout_bias=self.readout.biases(),
         )
 
 
-def _logits(states: Float[Tensor, "*b s"], weights: Weights) -> Float[Tensor, "*b y"]:
-    return states @ weights.readout + weights.readout_bias
-
-
-def _given(words: Int[Tensor, "m b"]) -> Previous:
-    return lambda n, _: words[n]
-
-
-def _mixed(words: Int[Tensor, "m b"], forced: Bool[Tensor, " b"], weights: Weights) -> Previous:
-    """The words given in rows that are forced, the model's own best words in others."""
-
-    def previous(n: int, h: Tensor) -> Tensor:
-        if n == 0:
-            return words[0]
-        return torch.where(forced, words[n], _logits(h, weights).argmax(1))
-
-    return previous
+def _advance(
+    state: GordonState, previous: Int[Tensor, " b"]
+) -> tuple[Float[Tensor, "b y"], Float[Tensor, "b n"], GordonState]:
+    """The logits of the next word, the attention, and the state after ``previous``."""
+    weights = state.weights
+    scores = torch.baddbmm(state.mask[:, :, None], state.keys, state.h[:, :, None])
+    attention = torch.softmax(scores[:, :, 0], dim=1)
+    word = functional.embedding(previous, weights.target)
+    z = torch.baddbmm(word[:, None], attention[:, None], state.values)[:, 0].tanh()
+    gates = torch.addmm(weights.decoder_bias, torch.cat([z, state.h], dim=1), weights.decoder)
+    h, c = lstm_cell(gates, state.c)
+    logits = h @ weights.readout + weights.readout_bias
+    return logits, attention, state._replace(h=h, c=c)

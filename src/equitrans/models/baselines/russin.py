@@ -1,9 +1,9 @@
-"""Syntactic Attention (Russin, Jo, O'Reilly & Bengio 2019): what a word means and where it stands
-are learned apart.
+"""Syntactic Attention (Russin, Jo, O'Reilly & Bengio 2019): meaning and syntax are separate.
 
-Meanings see their own word only, and they alone make the output; syntax sees the words around a
-word but not the word itself, and it alone decides where to look. What the released code does only
-for batches of one is done here for any batch: rows are reversed and end where they truly end.
+The meaning of a word depends on the word only, and the output depends on meanings only. The syntax
+of a word depends on the words around it but not on the word itself, and the attention depends on
+syntax only. The released code is correct for batches of one pair. Here every row of a batch is
+reversed within its own length, so batches of any size give the same results.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from equitrans.paper import BOS, EOS, Batch, Moment, Symmetry, lengths, padding_
 
 
 class RussinState(NamedTuple):
-    """What the decoder looks at, and its state; before the first word the query is another one."""
+    """The encoded source and the decoder's state; ``query`` is h except before the first word."""
 
     meanings: Float[Tensor, "b n d"]
     keys: Float[Tensor, "b n s"]
@@ -37,7 +37,7 @@ class RussinState(NamedTuple):
 
 class SyntacticAttention(Baseline):
     """``p(y_i | x) = softmax(O Σ_j α_ij m_j)`` with ``α_i = softmax_j(s_i·h_j)`` and ``s_{i+1} =
-    LSTM(Σ_j α_ij h_j)``: target words are never fed back, so they are independent given x.
+    LSTM(Σ_j α_ij h_j)``. Target words are not fed back, so they are independent given x.
     """
 
     static = True
@@ -47,8 +47,7 @@ class SyntacticAttention(Baseline):
     ) -> None:
         super().__init__()
         self.symmetry = symmetry
-        # as published, PAD has a row on the source side and BOS one on the target side, though
-        # neither is ever read
+        # as published, PAD has a row on the source side and BOS on the target side; both are unused
         n, m = len(symmetry.source), len(symmetry.target) - BOS
         self.meaning = nn.Embedding(n, semantics)
         self.embedding = nn.Embedding(n, syntax // 2)
@@ -65,12 +64,12 @@ class SyntacticAttention(Baseline):
         return unshared(self.symmetry)
 
     def contexts(self, source: Int[Tensor, "b n"]) -> Float[Tensor, "b n r"]:
-        """``r_j = [h→_{j−1} ; h←_{j+1}]``, which knows nothing of x_j; BOS and EOS have vectors of
-        their own.
+        """``r_j = [h→_{j−1} ; h←_{j+1}]``, which does not depend on x_j; BOS and EOS have learned
+        vectors.
         """
         length = lengths(source)
         ahead, back = self.first(self.dropout(self.embedding(source)), length)
-        # rolling brings nothing undefined: what comes round falls on BOS, and on EOS or padding
+        # values that roll around an end land on BOS, EOS or padding: replaced below, or unused
         around = torch.cat([ahead.roll(1, dims=1), back.roll(-1, dims=1)], dim=2)
         position = torch.arange(source.shape[1], device=source.device)[:, None]
         last = (length - 1)[:, None, None]
@@ -87,7 +86,7 @@ class SyntacticAttention(Baseline):
         return RussinState(
             meanings=self.dropout(self.meaning(source)),
             keys=keys,
-            # W Σ_j α_j h_j + b = Σ_j α_j (W h_j + b), so the product need not wait for α
+            # W Σ_j α_j h_j + b = Σ_j α_j (W h_j + b), so the product is computed once, before α
             inputs=nn.functional.linear(keys, cell.weight_ih, cell.bias_ih + cell.bias_hh),
             closed=padding_mask(source, like=keys),
             query=torch.relu(self.begin(ends)),
@@ -103,18 +102,18 @@ class SyntacticAttention(Baseline):
         return words, self._advance(state, attention)
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
-        """−log p(y | x) of each row; in training, as published, its mean over the row's words."""
+        """−log p(y | x) of each row; in training, as published, divided by the row's words."""
         state = self.start(batch.source)
         logits = self._logits(state, self._unroll(state, batch.target.shape[1]))
         total = word_losses(logits, batch.target).sum(1)
         return total if moment is None else total / lengths(batch.target)
 
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
-        """The attention α of each row."""
+        """The attention α at each target word."""
         return self._unroll(self.start(batch.source), batch.target.shape[1])
 
     def _unroll(self, state: RussinState, m: int) -> Float[Tensor, "b m n"]:
-        """The attention of the first m words."""
+        """The attention at the first m target words."""
         attentions = [_attend(state)]
         for _ in range(m - 1):
             state = self._advance(state, attentions[-1])
@@ -122,7 +121,7 @@ class SyntacticAttention(Baseline):
         return torch.stack(attentions, dim=1)
 
     def _advance(self, state: RussinState, attention: Float[Tensor, "b n"]) -> RussinState:
-        """The decoder's state after one word more."""
+        """The decoder's state after one more word."""
         hidden = (state.h @ self.decoder.weight_hh.T)[:, None]
         gates = torch.baddbmm(hidden, attention[:, None], state.inputs)[:, 0]
         h, c = lstm_cell(gates, state.c)
@@ -131,7 +130,7 @@ class SyntacticAttention(Baseline):
     def _logits(
         self, state: RussinState, attention: Float[Tensor, "b m n"]
     ) -> Float[Tensor, "b m w"]:
-        """Logits of EOS and the words that follow it."""
+        """Logits of EOS and the words after it."""
         return self.output(attention @ state.meanings)[:, :, EOS - BOS :]
 
 

@@ -1,7 +1,7 @@
-"""Hard attention without symmetry (Wu, Shapiro & Cotterell 2018): the ancestor of our model.
+"""Hard attention without symmetry (Wu, Shapiro & Cotterell 2018), which the paper builds on.
 
-What the transducer leaves out is all here: a position emits what its *state* and the decoder's say
-rather than what its word says, so nothing ties a word to one meaning, or two words to each other.
+A position emits words given its encoder *state* and the decoder's state. In the transducer it emits
+words given its source word only. So here a word has no fixed meaning, and no two words share one.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from equitrans.paper import (
 
 
 class WuState(NamedTuple):
-    """What each source position is asked and says, and the decoder's state."""
+    """The keys and emissions of each source position, and the decoder's state."""
 
     keys: Float[Tensor, "b n s"]
     emissions: Float[Tensor, "b n l"]
@@ -36,8 +36,8 @@ class WuState(NamedTuple):
 
 class HardAttention(Baseline):
     """``p(y | x) = Π_m Σ_n p(a_m = n) p(y_m | a_m = n)`` with ``p(a_m = n) ∝ exp(h_m·(S e_n + s))``
-    and ``p(y_m | a_m = n) = softmax(O tanh(L [h_m ; e_n]))``, both after the words y_<m; e_n are
-    the states of a bidirectional LSTM, h_m those of one that begins at zero.
+    and ``p(y_m | a_m = n) = softmax(O tanh(L [h_m ; e_n]))``, both after the words y_<m. e_n are
+    the states of a bidirectional LSTM over the source, and h_m those of an LSTM over y_<m.
     """
 
     static = True
@@ -81,8 +81,8 @@ class HardAttention(Baseline):
         return torch.logsumexp(words, dim=1), after
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
-        """−log p(y | x) of each row; in training, as published, over the batch's mean target
-        length, so that the batch's mean is the mean over its words.
+        """−log p(y | x) of each row. In training, as published, it is divided by the mean target
+        length of the batch, so that the mean over rows is the mean over words.
         """
         by_word = torch.logsumexp(self._joint(batch), dim=2)
         total = -by_word.masked_fill(batch.target == PAD, 0.0).sum(1)
@@ -100,7 +100,7 @@ class HardAttention(Baseline):
         return aligned + emitted
 
     def parts(self, batch: Batch) -> Parts:
-        """What a posterior is made of, whatever the word where the target is padding."""
+        """The two factors of the posterior; arbitrary where the target is padding."""
         aligned, logits, _ = self._advance(self.start(batch.source), previous_words(batch.target))
         gold = (batch.target - EOS).clamp(min=0)[:, :, None, None].expand(*aligned.shape, 1)
         return Parts(aligned, torch.log_softmax(logits, dim=3).gather(3, gold)[..., 0])
@@ -108,8 +108,8 @@ class HardAttention(Baseline):
     def _advance(
         self, state: WuState, previous: Int[Tensor, "b m"]
     ) -> tuple[Float[Tensor, "b m n"], Float[Tensor, "b m n w"], WuState]:
-        """Log p(a_m = n) and the logits of EOS and what follows it at every position, after each of
-        the previous words; and the state after the last.
+        """Log p(a_m = n) and the logits of EOS and the words after it at every source position,
+        after each of the previous words; and the state after the last.
         """
         embedded = self.dropout(self.target_embedding(previous))
         states, (h, c) = self.decoder(embedded, (state.h[None], state.c[None]))
@@ -117,11 +117,11 @@ class HardAttention(Baseline):
         scores = torch.baddbmm(state.closed[:, None], states, state.keys.transpose(1, 2))
         of_decoder, _ = self._parts()
         said = nn.functional.linear(states, of_decoder)[:, :, None] + state.emissions[:, None]
-        # in place, since this is by far the largest tensor and a sum's gradient does not need it
+        # in place: this is by far the largest tensor, and the gradient of a sum does not need it
         logits = self.output(said.tanh_())
         return torch.log_softmax(scores, dim=2), logits, state._replace(h=h[0], c=c[0])
 
     def _parts(self) -> tuple[Float[Tensor, "l s"], Float[Tensor, "l e"]]:
-        """L [h ; e] = L_h h + L_e e, so that either part is made once and not for all pairs."""
+        """L_h and L_e of ``L [h ; e] = L_h h + L_e e``: two products, and no product per pair."""
         hidden = self.decoder.hidden_size
         return self.joined.weight[:, :hidden], self.joined.weight[:, hidden:]
