@@ -14,7 +14,7 @@ from equitrans.data import symmetry_from_json
 from equitrans.data.classes import read_classes
 from equitrans.data.pairs import Pair, format_tsv, read_pairs
 from equitrans.errors import ConfigError, DataError, EquitransError, shown
-from equitrans.experiments.spaces import Space
+from equitrans.experiments import Space
 from equitrans.files import TOML_DOTS, TOML_KEYS, TOML_TOKEN, read_json, read_toml
 from equitrans.models.recursive.io import learned_from_json as from_json
 from equitrans.paper.vocabulary import N_SPECIAL, Vocabulary
