@@ -12,7 +12,7 @@ import torch
 from equitrans.data.scan import DIRECTIONS, VERBS
 from equitrans.data.source import load_data
 from equitrans.errors import ConfigError, EquitransError, RunError
-from equitrans.experiments.jobs import POINTS, Job, Order, learning_curve, perform
+from equitrans.experiments.jobs import CURVE, POINTS, Job, Order, learning_curve, perform
 from equitrans.experiments.records import Records, read_records
 from equitrans.training import runs
 from equitrans.training.runs import Run
@@ -188,6 +188,7 @@ def test_records_are_read_by_file_by_name_and_by_pattern(tmp_path):
         records.add(job, made_up(job))
     whole = read_records(tmp_path / "tiny.jsonl")
     assert [record["seed"] for record in whole.values()] == [0, 1, 2]
+    assert list(whole) == [str(tmp_path / job.name) for job in jobs]
     for name in (jobs[1].name, f"{jobs[1].name}.json"):
         (record,) = read_records(tmp_path / name).values()
         assert record["seed"] == 1
@@ -245,7 +246,7 @@ def test_a_repeated_name_is_reported(tmp_path):
         ({"test": {"exact_match": 1.5}}, "its test.exact_match is 1.5"),
         ({"orbits": [{"epoch": 0, "observed": ["2"]}]}, "its orbits.observed is '2'"),
         ({"curve": {"number": [1]}}, "its curve.updates is missing"),
-        ({"curve": tiny_record()["curve"] | {"number": []}}, "its curve differ in length"),
+        ({"curve": {name: [] for name in CURVE} | {"number": [1]}}, "its curve differ in length"),
     ],
 )
 def test_a_wrong_value_is_reported_with_its_name(tmp_path, change, message):

@@ -80,16 +80,16 @@ class Records:
 
 
 def read_records(path: Path) -> dict[str, Record]:
-    """Records by name: all of a file ``DIR/SPLIT.jsonl``, those whose name matches the pattern in
-    ``DIR/SPLIT/PATTERN``, or the one of a JSON file.
+    """Records by ``DIR/SPLIT/NAME``: all of the file ``DIR/SPLIT.jsonl``, those whose name matches
+    the pattern in ``DIR/SPLIT/PATTERN``, or the one of a JSON file.
     """
-    if path.suffix == ".jsonl":
-        return _read_cached(path)
-    if path.is_file():
+    if path.is_file() and path.suffix != ".jsonl":
         return {str(path): read_record(path)}
-    records = _read_cached(Path(f"{path.parent}.jsonl"))
-    pattern = path.name.removesuffix(".json")
-    return {name: records[name] for name in records if fnmatchcase(name, pattern)}
+    folder, pattern = path.parent, path.name.removesuffix(".json")
+    if path.suffix == ".jsonl":
+        folder, pattern = path.with_suffix(""), "*"
+    records = _read_cached(Path(f"{folder}.jsonl"))
+    return {f"{folder}/{name}": r for name, r in records.items() if fnmatchcase(name, pattern)}
 
 
 def read_record(path: Path) -> Record:
