@@ -130,10 +130,8 @@ def _parse(text: str, where: str) -> Record:
         record = json.loads(text)
     except (ValueError, RecursionError) as wrong:
         raise ConfigError(f"{where} is damaged: {wrong}") from None
-    names = ("settings", "seed", "test")
-    if not isinstance(record, dict) or (lacking := [n for n in names if n not in record]):
-        what = "it is not an object" if not isinstance(record, dict) else f"no {lacking[0]!r}"
-        raise ConfigError(f"{where} is not a record: {what}")
+    if not isinstance(record, dict) or not record.keys() >= {"settings", "seed", "test"}:
+        raise ConfigError(f"{where} is not a record: it needs settings, seed and test")
     if (found := record.get("format", FORMAT)) != FORMAT:
         raise ConfigError(f"{where} has format {shown(found)}; this version reads {FORMAT}")
     try:
