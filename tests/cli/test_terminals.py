@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from equitrans.cli import console, predict, progress, work
+from equitrans.cli import console, predict, progress, reproduce, work
 from equitrans.cli.console import Console
 from equitrans.data.pairs import Pair
 from equitrans.errors import ConfigError, DataError
@@ -49,9 +49,9 @@ def test_training_is_followed_by_a_bar_or_by_lines(is_terminal):
 def test_jobs_are_counted_as_they_end(is_terminal):
     shown, written = terminal()
     shown._force_terminal = is_terminal
-    with work._bar(shown, 2) as advance:
-        advance("one")
-        advance("other")
+    with progress.bar(shown, jobs=2) as show:
+        show("one", 1, 2)
+        show("other", 2, 2)
     lines = [line.rstrip() for line in written.getvalue().splitlines()]
     if is_terminal:
         assert any(line.endswith("one") for line in lines)
@@ -98,9 +98,10 @@ def test_runs_that_are_kept_stay_and_others_go(tmp_path, monkeypatch):
     monkeypatch.setattr(work, "run_locally", lambda do, orders, workers: _done(orders))
     for keep in (True, False):
         folder = tmp_path / str(keep)
-        one = work.Work(Console(quiet=True), folder, None, "cpu", workers=1, ray=None, keep=keep)
-        assert len(list(one.do([tiny_job()], Records(folder / "records")))) == 1
-        assert (folder / tiny_job().name.removesuffix(".json")).is_dir() == keep
+        options = ["table1", "--quiet", "--runs", str(folder), *(["--keep"] if keep else [])]
+        one = work.Work(reproduce.options().parse(options))
+        one.finish([tiny_job()], Records(folder / "records"))
+        assert (folder / tiny_job().name).is_dir() == keep
 
 
 def _done(orders):

@@ -1,4 +1,4 @@
-"""On a real Ray cluster, as in local processes: nothing is lost, nothing comes twice."""
+"""A Ray cluster returns the outcome of every job once, as local processes do."""
 
 import os
 import secrets
@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 from test_executors import alive, begun, wait_for
 
-from equitrans.cli.console import Console
+from equitrans.cli import reproduce
 from equitrans.cli.work import Work
 from equitrans.errors import ConfigError
-from equitrans.experiments.executors import Lost, run_on_ray
+from equitrans.experiments.executors import Failed, Lost, run_on_ray
 from equitrans.experiments.records import Records
-from equitrans.experiments.workers import Failed
 from jobs import announce_and_sleep, die_at_three, die_once, fail_at_odd, square, threads
 from tiny import figures_of, perform_tiny, tiny_job, tiny_record
 
@@ -47,7 +46,7 @@ def address() -> Iterator[str]:
         from ray._common.utils import get_default_ray_temp_dir
         from ray.cluster_utils import Cluster
 
-        # unlike `ray start`, a Cluster takes this folder for granted
+        # unlike `ray start`, a Cluster does not create this folder
         Path(get_default_ray_temp_dir()).mkdir()
 
         node = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 << 20}
@@ -57,7 +56,7 @@ def address() -> Iterator[str]:
         cluster.shutdown()
 
 
-def test_ray_gives_what_this_process_gives_and_pulls_jobs_as_it_has_room(address):
+def test_ray_runs_each_job_once_and_takes_the_next_when_a_cpu_is_free(address):
     pulled = told = 0
 
     def jobs() -> Iterator[int]:
@@ -75,13 +74,13 @@ def test_ray_gives_what_this_process_gives_and_pulls_jobs_as_it_has_room(address
     assert told == 8
 
 
-def test_a_job_whose_worker_is_killed_is_begun_anew(address, tmp_path):
+def test_a_job_whose_worker_is_killed_is_repeated(address, tmp_path):
     done = list(run_on_ray(die_once, [(n, str(tmp_path)) for n in range(6)], address=address))
     assert sorted((job[0], value) for job, value in done) == [(n, n * n) for n in range(6)]
     assert begun(tmp_path) == Counter([*range(6), 3])
 
 
-def test_a_job_that_always_dies_is_lost_and_no_other_feels_it(address, tmp_path):
+def test_a_job_that_dies_at_every_attempt_is_lost_and_others_continue(address, tmp_path):
     jobs = [(n, str(tmp_path)) for n in range(6)]
     done = {j[0]: v for j, v in run_on_ray(die_at_three, jobs, address=address, retries=1)}
     lost = done.pop(3)
@@ -91,7 +90,7 @@ def test_a_job_that_always_dies_is_lost_and_no_other_feels_it(address, tmp_path)
     assert begun(tmp_path) == Counter([*range(6), 3])
 
 
-def test_an_exception_comes_back_in_words(address):
+def test_an_exception_is_reported_with_its_traceback(address):
     done = dict(run_on_ray(fail_at_odd, [1, 2, 3], address=address))
     assert done[2] == 2
     assert isinstance(done[1], Failed)
@@ -99,11 +98,11 @@ def test_an_exception_comes_back_in_words(address):
     assert "return 1 // 0" in done[3].details
 
 
-def test_each_job_has_one_thread(address):
+def test_a_job_on_ray_has_one_torch_thread(address):
     assert dict(run_on_ray(threads, [0, 1], address=address)) == {0: 1, 1: 1}
 
 
-def test_an_interrupt_ends_what_is_under_way(address, tmp_path):
+def test_an_interrupt_ends_the_jobs_on_ray(address, tmp_path):
     def jobs() -> Iterator[tuple[int, str]]:
         yield 1, str(tmp_path)
         wait_for(tmp_path, 1)
@@ -118,19 +117,12 @@ def test_an_interrupt_ends_what_is_under_way(address, tmp_path):
     assert not alive(pid)
 
 
-def test_trainings_on_ray_leave_the_records_of_trainings_here(address, tmp_path, monkeypatch):
+def test_trainings_on_ray_and_in_this_process_have_equal_records(address, tmp_path, monkeypatch):
     monkeypatch.setattr("equitrans.cli.work.perform", perform_tiny)
-    work = Work(
-        console=Console(stderr=True, quiet=True),
-        runs=tmp_path / "runs",
-        scan_dir=None,
-        device="cpu",
-        workers=1,
-        ray=address,
-        keep=False,
-    )
+    options = ["table1", "--quiet", "--runs", str(tmp_path / "runs"), "--ray", address]
+    work = Work(reproduce.options().parse(options))
     records, jobs = Records(tmp_path / "records"), [tiny_job(seed) for seed in (0, 1)]
-    done = dict(work.do(jobs, records))
+    done = dict(work.do(jobs, records, total=2))
     assert work.failed == 0
     for seed, job in enumerate(jobs):
         assert figures_of(done[job]) == figures_of(tiny_record(seed))
@@ -138,15 +130,17 @@ def test_trainings_on_ray_leave_the_records_of_trainings_here(address, tmp_path,
     assert [path for path in tmp_path.rglob("*") if path.suffix == ".safetensors"] == []
 
 
-def test_where_no_cluster_is_one_is_told_at_once():
+def test_an_unreachable_cluster_is_reported_at_once():
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and does not listen
+        taken.bind(("127.0.0.1", 0))  # nothing listens there
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(ConfigError, match=f"no Ray cluster can be used at {address}.*RAY_AUTH"):
+        with pytest.raises(
+            ConfigError, match=f"cannot connect to a Ray cluster at {address}.*RAY_AUTH"
+        ):
             list(run_on_ray(square, [1], address=address))
 
 
-def test_without_an_address_ray_is_started_for_the_jobs_alone_where_it_never_ran_before():
+def test_without_an_address_ray_is_started_and_stopped():
     import ray
 
     with empty_ray_folder():

@@ -1,6 +1,8 @@
-"""A record is the figures of one training and all that decided them; nothing else names it."""
+"""Jobs, their names and trainings, and folders of records."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import torch
 
 from equitrans.data.scan import DIRECTIONS, VERBS
 from equitrans.data.source import load_data
-from equitrans.errors import EquitransError, RunError
-from equitrans.experiments.records import POINTS, Job, Order, Records, learning_curve, perform
+from equitrans.errors import ConfigError, EquitransError, RunError
+from equitrans.experiments.jobs import CURVE, POINTS, Job, Order, learning_curve, perform
+from equitrans.experiments.records import Records, read_records
 from equitrans.training import runs
 from equitrans.training.runs import Run
 from equitrans.training.trained import Trained
@@ -27,20 +30,19 @@ def _world():
 # --- jobs and their names
 
 
-def test_the_same_settings_have_the_same_name_however_they_are_given():
+def test_equal_settings_give_equal_names():
     job = Job.of("length", {"model.hidden": 9, "training.epochs": 2}, seed=1)
     assert job == Job.of("length", {"training.epochs": 2, "model.hidden": 9}, seed=1)
     assert job.name == Job.of("length", {"training.epochs": 2, "model.hidden": 9}, seed=1).name
     explicit = {"recipe": "default", "kind": "transducer"}
     assert Job.of("length", explicit, seed=1).name == Job.of("length", {}, seed=1).name
-    # a whole number is a number
     assert (
         Job.of("length", {"training.weight_decay": 0}, seed=1).name
         == Job.of("length", {"training.weight_decay": 0.0}, seed=1).name
     )
 
 
-def test_every_change_gives_another_name():
+def test_every_changed_setting_gives_another_name():
     base = {"classes": "verbs"}
     names = {
         Job.of("length", base, seed=0).name,
@@ -79,7 +81,7 @@ def test_a_setting_at_its_default_does_not_change_the_name():
         assert Job.of("length", {name: value}, seed=0).name == plain.name, name
 
 
-def test_where_the_official_files_lie_does_not_change_the_name():
+def test_the_folder_of_the_official_files_does_not_change_the_name():
     job = tiny_job()
     for scan_dir in ("/here", "/there"):
         data = replace(job.config.data, scan_dir=scan_dir)
@@ -88,7 +90,7 @@ def test_where_the_official_files_lie_does_not_change_the_name():
         assert moved.settings == job.settings
 
 
-def test_what_is_unusual_is_what_was_chosen():
+def test_unusual_settings_are_those_that_differ_from_defaults():
     assert Job.of("add_jump", {}, seed=3).unusual == {}
     chosen = {"classes": "verbs", "model.hidden": 9, "training.clip": None, "orbits": "walk"}
     assert Job.of("add_jump", chosen, seed=3).unusual == chosen
@@ -98,10 +100,10 @@ def test_what_is_unusual_is_what_was_chosen():
     assert job.unusual["official"] is True
     assert "kind" not in job.unusual
     assert job.name.startswith("add_jump/gordon-")
-    assert job.name.endswith("-3.json")
+    assert job.name.endswith("-3")
 
 
-def test_a_setting_that_is_none_is_answered_with_the_nearest():
+def test_an_unknown_setting_is_refused_with_the_nearest_one():
     with pytest.raises(EquitransError, match="did you mean 'hidden'"):
         Job.of("length", {"model.hiden": 3}, seed=0)
     with pytest.raises(EquitransError, match="did you mean 'classes'"):
@@ -110,35 +112,98 @@ def test_a_setting_that_is_none_is_answered_with_the_nearest():
         Job.of("length", {"recipe": "papr"}, seed=0)
 
 
-# --- the folder
+# --- folders of records
 
 
 def made_up(job: Job, **more: object) -> dict:
     return {"format": 1, "settings": job.settings, "seed": job.config.seed, "test": None, **more}
 
 
-def test_what_is_added_is_found_and_nothing_else(tmp_path):
+def test_an_added_record_is_found_by_its_job_only(tmp_path):
     records, job = Records(tmp_path / "records"), tiny_job()
     assert records.find(job) is None
-    record = made_up(job, failed="ünlucky", valid={"loss": 0.1 + 0.2})
+    record = made_up(job, failed="ünlucky\u2028", valid={"loss": 0.1 + 0.2})
     records.add(job, record)
     assert records.find(job) == record
-    assert "ünlucky" in (tmp_path / "records" / job.name).read_text(encoding="utf-8")
+    assert "ünlucky" in (tmp_path / "records" / "tiny.jsonl").read_text(encoding="utf-8")
     assert records.find(tiny_job(1)) is None
     assert records.find(tiny_job(official=True)) is None
     again = made_up(job, failed="again")
     records.add(job, again)
     assert records.find(job) == again
-    assert [p.name for p in (tmp_path / "records" / "tiny").iterdir()] == [Path(job.name).name]
+    assert [p.name for p in (tmp_path / "records").iterdir()] == ["tiny.jsonl"]
 
 
-def test_a_record_made_when_a_default_was_another_is_not_found(tmp_path):
+def test_a_file_has_one_record_per_line_sorted_by_name(tmp_path):
+    records, jobs = Records(tmp_path), [tiny_job(seed) for seed in (2, 0, 1)]
+    for job in jobs:
+        records.add(job, made_up(job))
+    length = Job.of("length", {}, seed=0)
+    records.add(length, made_up(length))
+    lines = (tmp_path / "tiny.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["seed"] for line in lines] == [0, 1, 2]
+    assert [json.loads(line)["name"] for line in lines] == sorted(
+        job.name.partition("/")[2] for job in jobs
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["length.jsonl", "tiny.jsonl"]
+
+
+ADDING = """
+import sys
+from pathlib import Path
+from equitrans.experiments import Job, Records
+records = Records(Path(sys.argv[1]))
+for seed in map(int, sys.argv[2:]):
+    job = Job.of("length", {}, seed=seed)
+    records.add(job, {"settings": job.settings, "seed": seed, "test": None})
+"""
+
+
+def test_records_that_two_processes_add_at_once_are_all_kept(tmp_path):
+    parts = [list(range(0, 40, 2)), list(range(1, 40, 2))]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", ADDING, str(tmp_path), *map(str, seeds)])
+        for seeds in parts
+    ]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    records = Records(tmp_path)
+    assert records.missing(Job.of("length", {}, seed=seed) for seed in range(40)) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["length.jsonl"]
+
+
+def test_single_json_files_of_earlier_versions_are_found(tmp_path):
+    records, job = Records(tmp_path), tiny_job()
+    path = tmp_path / f"{job.name}.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(made_up(job, failed="old")))
+    assert records.find(job) == made_up(job, failed="old")
+    assert list(read_records(path).values()) == [made_up(job, failed="old")]
+    records.add(job, made_up(job, failed="new"))
+    assert records.find(job) == made_up(job, failed="new")
+
+
+def test_records_are_read_by_file_by_name_and_by_pattern(tmp_path):
+    records, jobs = Records(tmp_path), [tiny_job(seed) for seed in range(3)]
+    for job in jobs:
+        records.add(job, made_up(job))
+    whole = read_records(tmp_path / "tiny.jsonl")
+    assert [record["seed"] for record in whole.values()] == [0, 1, 2]
+    assert list(whole) == [str(tmp_path / job.name) for job in jobs]
+    for name in (jobs[1].name, f"{jobs[1].name}.json"):
+        (record,) = read_records(tmp_path / name).values()
+        assert record["seed"] == 1
+    assert read_records(tmp_path / "tiny" / "transducer*") == whole
+    assert read_records(tmp_path / "tiny" / "gordon*") == {}
+    assert read_records(tmp_path / "absent.jsonl") == {}
+
+
+def test_a_record_made_with_another_default_is_not_found(tmp_path):
     records, job = Records(tmp_path), tiny_job()
     then = job.settings | {"model.dropout": 0.77}
     records.add(job, made_up(job, settings=then))
     assert records.find(job) is None
     assert records.missing([job]) == [job]
-    # a setting that did not exist then has its default now
+    # a setting that is absent from a record has its default
     del then["model.dropout"]
     records.add(job, made_up(job, settings=then))
     assert records.find(job) is not None
@@ -146,28 +211,61 @@ def test_a_record_made_when_a_default_was_another_is_not_found(tmp_path):
 
 @pytest.mark.parametrize(
     "damage",
-    [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"seed": 0}', b'{"settings": [], "seed": 0}',
+    [b"{", b"[]", b"null", b"\xff\xfe", b'{"seed": 0}', b'{"settings": [], "seed": 0}',
      b'{"settings": [], "seed": 0, "test": null}', b'{"settings": {}, "seed": 0, "test": 3}',
-     b'{"format": 99}'],
+     b'{"format": 99, "settings": {}, "seed": 0, "test": null}', b"[" * 100_000,
+     b'{"settings": {}, "seed": 0, "test": null}',
+     b'{"name": 5, "settings": {}, "seed": 0, "test": null}'],
 )  # fmt: skip
-def test_a_damaged_record_is_named(tmp_path, damage):
+def test_a_damaged_line_is_reported_with_its_number(tmp_path, damage):
     records, job = Records(tmp_path), tiny_job()
     records.add(job, made_up(job))
-    path = tmp_path / job.name
-    path.write_bytes(damage)
-    with pytest.raises(EquitransError) as error:
+    path = tmp_path / "tiny.jsonl"
+    path.write_bytes(path.read_bytes() + damage + b"\n")
+    for use in (lambda: records.find(job), lambda: records.add(job, made_up(job))):
+        with pytest.raises(ConfigError, match=f"{path}:2"):
+            use()
+
+
+def test_a_repeated_name_is_reported(tmp_path):
+    records, job = Records(tmp_path), tiny_job()
+    records.add(job, made_up(job))
+    path = tmp_path / "tiny.jsonl"
+    path.write_bytes(path.read_bytes() * 2)
+    with pytest.raises(ConfigError, match=f"{path}:2 is damaged: name is 'transducer-"):
         records.find(job)
-    assert str(path.parent if b"99" in damage else path) in str(error.value)
 
 
-def test_each_missing_job_comes_once_in_order(tmp_path):
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": True}, "its seed is True"),
+        ({"seed": 2**63}, "its seed is 9223372036854775808"),
+        ({"valid": {}}, "its valid.loss is missing"),
+        ({"seconds": None}, "its seconds is None"),
+        ({"test": {"exact_match": 1.5}}, "its test.exact_match is 1.5"),
+        ({"orbits": [{"epoch": 0, "observed": ["2"]}]}, "its orbits.observed is '2'"),
+        ({"curve": {"number": [1]}}, "its curve.updates is missing"),
+        ({"curve": {name: [] for name in CURVE} | {"number": [1]}}, "its curve differ in length"),
+    ],
+)
+def test_a_wrong_value_is_reported_with_its_name(tmp_path, change, message):
+    records, job = Records(tmp_path), tiny_job()
+    records.add(job, tiny_record())
+    assert records.find(job) == tiny_record()
+    records.add(job, tiny_record() | change)
+    with pytest.raises(ConfigError, match=message):
+        records.find(job)
+
+
+def test_missing_jobs_are_listed_once_and_in_order(tmp_path):
     records, (a, b, c) = Records(tmp_path), (tiny_job(seed) for seed in range(3))
     records.add(b, made_up(b))
     assert records.missing(iter([c, b, a, c, a, b])) == [c, a]
     assert records.missing([]) == []
 
 
-def test_a_learning_curve_keeps_some_epochs_and_the_last():
+def test_a_learning_curve_has_evenly_spaced_epochs_and_the_last():
     def epochs(count):
         names = ("train_loss", "valid_loss", "valid_accuracy")
         return [
@@ -189,7 +287,7 @@ def test_a_learning_curve_keeps_some_epochs_and_the_last():
 # --- trainings
 
 
-def test_a_record_has_the_figures_of_a_plain_run(tmp_path):
+def test_a_record_has_the_figures_of_its_run(tmp_path):
     job, record = tiny_job(), tiny_record()
     data = load_data(job.config.data, seed=0)
     run = Run.create(tmp_path / "run", job.config, data)
@@ -212,11 +310,11 @@ def test_a_record_has_the_figures_of_a_plain_run(tmp_path):
     assert record["pairs"] == {"train": len(data.train), "valid": len(data.valid), "test": 40}
     assert record["parameters"] == sum(p.numel() for p in trained.model.parameters())
     assert record["curve"]["train_loss"] == [float(f"{e.train_loss:.5g}") for e in epochs]
-    # the negative control: another seed has other figures
+    # negative control: another seed has other figures
     assert tiny_record(1)["test"]["loss"] != record["test"]["loss"]
 
 
-def test_a_record_says_what_made_it():
+def test_a_record_has_settings_versions_and_machine():
     job, record = tiny_job(), tiny_record()
     assert record.keys() == {
         *("format", "settings", "seed", "made", "version", "machine", "parameters", "pairs"),
@@ -232,9 +330,7 @@ def test_a_record_says_what_made_it():
 
 @pytest.fixture
 def halfway(tmp_path, monkeypatch):
-    """The run of a tiny job, stopped after its first epoch; the official folder has nothing that
-    is needed.
-    """
+    """The run of a tiny job, stopped after its first epoch, with an empty official folder."""
     monkeypatch.setattr(runs, "CHECKPOINT_SECONDS", 0.0)
     (tmp_path / "official").mkdir()
     order = Order(tiny_job(), str(tmp_path / "run"), scan_dir=str(tmp_path / "official"))
@@ -247,26 +343,24 @@ def halfway(tmp_path, monkeypatch):
     return order
 
 
-def test_a_training_that_was_interrupted_comes_to_the_same_figures(halfway, tmp_path):
+def test_an_interrupted_training_ends_with_the_same_figures(halfway, tmp_path):
     run = Run.open(halfway.directory)
     assert run.learning(run.load_data()).step == 1
     record = perform(halfway)
     assert figures_of(record) == figures_of(tiny_record())
     log = (tmp_path / "run" / "epochs.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["number"] for line in log] == list(range(1, 8))
-    # a record says nothing of this machine's folders
-    Records(tmp_path / "records").add(halfway.job, record)
-    text = (tmp_path / "records" / halfway.job.name).read_text(encoding="utf-8")
-    assert json.loads(text) == record
+    # a record has no paths of this machine
+    text = json.dumps(record)
     for place in (halfway.directory, halfway.scan_dir, tmp_path, Path.home(), Path.cwd()):
         assert str(place) not in text
-    # once finished, it is judged again without training
+    # a finished run is evaluated again without training
     before = (tmp_path / "run" / "state.safetensors").stat().st_mtime_ns
     assert figures_of(perform(halfway)) == figures_of(record)
     assert (tmp_path / "run" / "state.safetensors").stat().st_mtime_ns == before
 
 
-def test_orbits_are_kept_as_they_were_recorded(tmp_path):
+def test_a_record_has_the_orbits_of_its_run(tmp_path):
     words = {*VERBS.source, *DIRECTIONS.source}
     sentence = next(
         " ".join(pair.source)
@@ -278,19 +372,19 @@ def test_orbits_are_kept_as_they_were_recorded(tmp_path):
     logged = Run.open(tmp_path / "run").orbit_records()
     assert [r["epoch"] for r in logged] == [0, 2, 3]
     assert record["orbits"] == [{"epoch": r["epoch"], "observed": r["observed"]} for r in logged]
-    assert len({sum(r["observed"]) for r in logged}) == 1  # the family stays the same
+    assert len({sum(r["observed"]) for r in logged}) == 1
 
 
-def test_what_an_interrupted_creation_has_left_is_no_hindrance_and_another_run_is(tmp_path):
+def test_an_incomplete_run_directory_is_replaced_and_another_run_is_refused(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "vocabulary.json").write_text("{")
     order = Order(tiny_job(settings={"training.epochs": 1}), str(tmp_path / "run"))
     assert perform(order)["epochs"] == 1
-    with pytest.raises(RunError, match="has other settings than its record"):
+    with pytest.raises(RunError, match="has other settings than its job"):
         perform(replace(order, job=tiny_job()))
 
 
-def test_a_loss_that_is_no_number_is_a_figure_too(tmp_path):
+def test_a_nan_loss_gives_a_record_without_test_figures(tmp_path):
     job = tiny_job(settings=DIVERGING)
     record = perform(Order(job, str(tmp_path / "run")))
     assert "loss is nan" in record["failed"]
@@ -301,7 +395,7 @@ def test_a_loss_that_is_no_number_is_a_figure_too(tmp_path):
     assert records.find(job) == record
 
 
-def test_a_damaged_checkpoint_is_no_figure(halfway):
+def test_a_damaged_checkpoint_raises_an_error(halfway):
     (Path(halfway.directory) / "state.safetensors").write_bytes(b"nonsense")
     with pytest.raises(RunError, match=r"state.safetensors is damaged"):
         perform(halfway)

@@ -1,37 +1,37 @@
-"""Many trainings as commands do them: each once, whatever dies on the way, and with a table in the
-end.
-"""
+"""The commands reproduce and search: every job is trained once, also after kills."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import pytest
 from test_tables import cells, fails, record_of
 
-from equitrans.experiments.executors import run_here
+from equitrans.experiments.executors import attempt
+from equitrans.experiments.jobs import perform
 from equitrans.experiments.plans import load
-from equitrans.experiments.records import Records, perform
+from equitrans.experiments.records import Records
 from tiny import DIVERGING, SETTINGS, figures_of, tiny_job, tiny_record, tiny_split
 
 pytestmark = pytest.mark.usefixtures("float32")
 
 
 def files(folder: Path) -> dict[Path, int]:
-    """Every file, and when it was written."""
+    """The time of the last change of every file."""
     return {p: p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()}
 
 
-def test_reproduce_trains_once_and_prints_the_same_table_ever_after(run, tmp_path):
+def test_reproduce_trains_missing_jobs_once_and_prints_the_same_table_again(run, tmp_path):
     arguments = [
         *("reproduce", "table1", "--quick", "--only", "recursive", "--workers", "2"),
         *("--records", str(tmp_path / "records"), "--runs", str(tmp_path / "runs")),
     ]
-    # one of the two was trained before, as it were
+    # one of the two jobs has a record
     (known,) = (
         j
         for j in load("table1", quick=True).restricted(only="recursive").jobs(official=False)
@@ -51,17 +51,17 @@ def test_reproduce_trains_once_and_prints_the_same_table_ever_after(run, tmp_pat
     assert line.startswith("1 of 1: add_jump, transducer, classes both, model.aligner recursive")
     assert ": 100.00 % right in " in line
     left = files(tmp_path)
-    assert [p.relative_to(tmp_path).parts[0] for p in left] == ["records"] * 2
+    assert sorted(p.name for p in left) == ["add_jump.jsonl", "around_right.jsonl"]
     assert files(tmp_path / "runs") == {}
     assert run(*arguments) == (0, done.stdout, "")
     assert files(tmp_path) == left
-    # a row that is the same in the full table has these records there
+    # the full table has the same job
     status, out, _ = run("tables", "table1", "--drawn", "--records", tmp_path / "records")
     assert status == 0
     assert ["recursive aligner, both classes", "", "100.00 (1)", "50.00 (1)", ""] in cells(out)[0]
 
 
-def test_a_training_without_its_files_fails_and_the_command_says_so(run, tmp_path):
+def test_a_training_without_its_files_is_reported_with_status_1(run, tmp_path):
     (tmp_path / "official").mkdir()
     places = ("--records", tmp_path / "records", "--runs", tmp_path / "runs")
     quick = ("reproduce", "lowdata", "--quick", "--only", "discovered", "--workers", 1, *places)
@@ -69,7 +69,7 @@ def test_a_training_without_its_files_fails_and_the_command_says_so(run, tmp_pat
     assert status == 1
     assert err.count("is a random draw, so its files must be there") == 2
     assert "Traceback" not in err
-    assert [len(table) for table in cells(out)] == [1, 1]  # two heads
+    assert [len(table) for table in cells(out)] == [1, 1]  # headers only
     assert files(tmp_path) == {}
 
 
@@ -98,7 +98,7 @@ def test_a_training_without_its_files_fails_and_the_command_says_so(run, tmp_pat
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_mistake_is_answered_in_one_line(run, tmp_path, arguments, message, monkeypatch):
+def test_a_wrong_argument_is_reported_in_one_line(run, tmp_path, arguments, message, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "SPACE").write_text('[space]\n"model.hidden" = [8]\n')
     (tmp_path / "BAD").write_text('[space]\n"model.hiden" = [8]\n')
@@ -111,7 +111,7 @@ def test_a_mistake_is_answered_in_one_line(run, tmp_path, arguments, message, mo
 
 
 def space(folder: Path, **choices: list) -> Path:
-    """A file with the tiny settings, and what is looked for."""
+    """A TOML file with the tiny settings and some choices."""
     table = {name: [value] for name, value in SETTINGS.items()} | choices
     lines = [f'"{name}" = {json.dumps(values)}' for name, values in table.items()]
     (folder / "space.toml").write_text("[space]\n" + "\n".join(lines))
@@ -120,12 +120,12 @@ def space(folder: Path, **choices: list) -> Path:
 
 @pytest.fixture
 def search(run, tmp_path, monkeypatch):
-    """The command on the tiny split, in this process, which is the quickest."""
+    """The command search on the tiny split, run in this process for speed."""
 
     def run_all_here(work, jobs, *, workers):
         jobs = iter(jobs)
-        while pulled := list(islice(jobs, workers)):  # as many at once as there would be
-            yield from run_here(work, pulled)
+        while pulled := list(islice(jobs, workers)):
+            yield from [(job, attempt(work, job)) for job in pulled]
 
     monkeypatch.setattr("equitrans.cli.work.run_locally", run_all_here)
 
@@ -138,8 +138,7 @@ def search(run, tmp_path, monkeypatch):
     return call
 
 
-def test_a_search_tries_each_draw_once_and_chooses_by_validation(search, tmp_path):
-    """Four draws of two seeds: what comes twice is trained once, and stands twice in the list."""
+def test_a_random_search_trains_equal_draws_once_and_chooses_by_validation_loss(search, tmp_path):
     picture = tmp_path / "search.png"
     status, out, err = search("--trials", 4, "--plot", picture, seed=[0, 1])
     assert status == 0, err
@@ -149,14 +148,13 @@ def test_a_search_tries_each_draw_once_and_chooses_by_validation(search, tmp_pat
     found = [records.find(tiny_job(seed)) for seed in (0, 1)]
     for seed in (0, 1):
         assert figures_of(found[seed]) == figures_of(tiny_record(seed))
-    assert len(files(tmp_path / "records")) == 2
     best = min(found, key=lambda record: record["valid"]["loss"])
     assert "4 trials on tiny. Chosen by validation loss" in out
     assert f"loss: {100 * best['test']['exact_match']:.2f} % on the test set. Test" in out
     (table,) = cells(out)
     assert table[0][2:] == sorted([*SETTINGS, "seed"])
     assert len(table) == 5
-    # again: nothing is trained, as lines of JSON, and with more trials of what is known
+    # more trials with the same jobs train nothing
     left = files(tmp_path / "records")
     status, out, err = search("--trials", 6, "--json", seed=[0, 1])
     assert (status, err) == (0, "")
@@ -169,9 +167,24 @@ def test_a_search_tries_each_draw_once_and_chooses_by_validation(search, tmp_pat
         for line in lines
     )
     assert files(tmp_path / "records") == left
-    status, _, err = search("--trials", 6, seed=[0, 1, 2])
+    assert not list((tmp_path / "runs").rglob("*.journal"))
+    status, _, err = search("--trials", 2, "--storage", tmp_path / "s.journal", seed=[0, 1])
+    assert status == 0
+    assert "--storage is for --sampler tpe" in err
+
+
+def test_a_search_with_tpe_continues_and_uses_records(search, tmp_path):
+    status, out, err = search("--sampler", "tpe", "--trials", 3, seed=[0, 1])
+    assert status == 0, err
+    assert err.count(": validation ") == 2
+    assert len(cells(out)[0]) == 4
+    assert (tmp_path / "runs" / "space-tpe.journal").is_file()
+    status, out, err = search("--sampler", "tpe", "--trials", 5, "--json", seed=[0, 1])
+    assert (status, err) == (0, "")
+    assert len(out.splitlines()) == 5
+    status, _, err = search("--sampler", "tpe", "--trials", 5, seed=[0, 1, 2])
     assert status == 2
-    assert "was begun with another space" in err
+    assert "search 'space-tiny-drawn' has another space" in err
 
 
 def fail_at_one(order):
@@ -180,10 +193,11 @@ def fail_at_one(order):
     return perform(order)
 
 
-def test_a_trial_without_a_record_is_offered_again_and_one_that_broke_down_is_not(
-    search, tmp_path, monkeypatch
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+def test_a_trial_that_failed_is_repeated_and_a_diverged_one_is_not(
+    search, tmp_path, monkeypatch, sampler
 ):
-    """A full disk says nothing of a setting; a loss that is no number does."""
+    search = partial(search, "--sampler", sampler)
     rates = {"training.learning_rate": [DIVERGING["training.learning_rate"]]} | {
         name: [DIVERGING[name]] for name in ("training.weight_decay", "training.schedule")
     }
@@ -191,7 +205,7 @@ def test_a_trial_without_a_record_is_offered_again_and_one_that_broke_down_is_no
     assert status == 2
     assert "1 of 1" in err
     assert "loss is nan" in err
-    assert "no trial came to an end with a validation loss" in err
+    assert "no trial ended with a validation loss" in err
     status, _, err = search("--trials", 1, "--storage", tmp_path / "broken", **rates)
     assert "1 of 1" not in err
     with monkeypatch.context() as patch:
@@ -208,7 +222,7 @@ def test_a_trial_without_a_record_is_offered_again_and_one_that_broke_down_is_no
     assert len(cells(out)[0]) == 5
 
 
-def test_official_and_drawn_trials_are_searches_of_their_own(search, tmp_path):
+def test_trials_with_and_without_official_files_are_separate(search, tmp_path):
     drawn = tiny_job(settings={"training.epochs": 1})
     Records(tmp_path / "records").add(drawn, record_of(drawn, 0.5, loss=0.25))
     choices = {"training.epochs": [1], "seed": [0]}
@@ -216,13 +230,12 @@ def test_official_and_drawn_trials_are_searches_of_their_own(search, tmp_path):
         status, out, err = search("--trials", 1, "--json", **choices)
         assert (status, err) == (0, "")
         assert json.loads(out)["valid"]["loss"] == 0.25
-        # what is drawn is no answer for the official files, and a folder without them none either
         status, out, err = search("--trials", 1, "--json", "--scan-dir", tmp_path, **choices)
         assert (status, out) == (2, "")
         assert f"{tmp_path} has no files of tiny" in err
 
 
-# --- deaths
+# --- kills
 
 PROGRAM = """
 import os, signal, sys
@@ -252,8 +265,8 @@ if __name__ == "__main__":
 """
 
 
-def test_what_is_killed_goes_on_and_comes_to_the_same_figures(tmp_path):
-    """First everything dies in mid-training, then, when it is taken up again, one process."""
+def test_a_killed_search_continues_and_ends_with_the_same_figures(tmp_path):
+    """First all processes are killed during a training, then one worker of the next command."""
     program, mark = tmp_path / "program.py", tmp_path / "mark"
     program.write_text(PROGRAM)
     mark.mkdir()
@@ -288,9 +301,9 @@ def test_what_is_killed_goes_on_and_comes_to_the_same_figures(tmp_path):
     for seed in (0, 1):
         record = records.find(tiny_job(seed))
         assert figures_of(record) == figures_of(tiny_record(seed))
-        # no epoch was gone through twice: each death was right after a checkpoint, or before one
+        # each kill repeats one epoch at most
         epochs = [int(line) for line in (mark / f"{seed}").read_text().split()]
         assert sorted(set(epochs)) == list(range(1, 8))
         assert len(epochs) <= 8
-    assert len(files(tmp_path / "records")) == 2
+    assert [p.name for p in files(tmp_path / "records")] == ["tiny.jsonl"]
     assert list((tmp_path / "runs").rglob("*.safetensors")) == []

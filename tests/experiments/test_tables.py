@@ -1,6 +1,5 @@
-"""Tables and pictures say what the records say, bad seeds included."""
+"""Tables and pictures of records, and the commands that make them."""
 
-import json
 import re
 from itertools import groupby
 from pathlib import Path
@@ -8,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from equitrans.data.source import load_data
+from equitrans.experiments.jobs import Job
 from equitrans.experiments.plans import Experiment, Row, SearchPlan, load
-from equitrans.experiments.records import Job, Records
-from equitrans.experiments.spaces import Space
-from equitrans.experiments.tables import make_search, make_seeds, make_table, title
+from equitrans.experiments.records import Records, read_records
+from equitrans.experiments.search import Space
+from equitrans.experiments.tables import make_search, make_seeds, make_table
 from equitrans.training.runs import Run
 from tiny import tiny_job, tiny_split
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("float32")
 
 
 def fails(run, *arguments):
-    """The one line of a command that the user got wrong."""
+    """The error message of a command, found to be one line."""
     status, out, err = run(*arguments)
     assert (status, out) == (2, "")
     assert err.startswith("equitrans: ")
@@ -34,7 +34,7 @@ def fails(run, *arguments):
 
 
 def record_of(job: Job, right: float, *, loss: float | None = 0.5, seconds: float = 10.0, **more):
-    """A record as a training would have left it."""
+    """A record with made-up figures."""
     names = ("train_loss", "valid_loss")
     return {
         "format": 1,
@@ -50,14 +50,14 @@ def record_of(job: Job, right: float, *, loss: float | None = 0.5, seconds: floa
     }
 
 
-def broken(job: Job):
+def diverged(job: Job):
     return {"format": 1, "settings": job.settings, "seed": job.config.seed, "test": None} | {
         "failed": "epoch 3: the training loss is nan"
     }
 
 
 def cells(text: str) -> list[list[list[str]]]:
-    """The tables of a Markdown text, found to be tables: as many cells in each line."""
+    """The cells of the tables in a Markdown text; all lines of a table have equal length."""
     found = []
     for is_table, group in groupby(text.splitlines(), key=lambda line: line.startswith("|")):
         if is_table:
@@ -68,7 +68,7 @@ def cells(text: str) -> list[list[list[str]]]:
     return found
 
 
-def test_a_table_shows_mean_and_spread_and_every_seed(tmp_path):
+def test_a_table_has_mean_deviation_and_every_seed(tmp_path):
     records = Records(tmp_path)
     for job, right, loss in zip(
         ROW.jobs("add_jump", official=True), (1.0, 0.5, 0.9), (0.1, 0.2, 0.3), strict=True
@@ -93,35 +93,35 @@ def test_a_table_shows_mean_and_spread_and_every_seed(tmp_path):
         ["ours: small", "Length", "25.00", "25.00", "25.00", "", "10"],
     ]
     assert "random draws" not in text
-    # what was drawn is another matter
+    # records of official files are not in the table of random draws
     drawn = make_table(TABLE, records, official=False)
     assert "80.00" not in drawn
     assert "random draws of our own" in drawn
 
 
-def test_a_training_that_broke_down_counts_and_is_shown(tmp_path):
+def test_a_diverged_training_counts_as_zero_and_is_shown(tmp_path):
     records = Records(tmp_path)
     one, two, three = ROW.jobs("add_jump", official=True)
     records.add(one, record_of(one, 1.0))
-    records.add(two, broken(two))
+    records.add(two, diverged(two))
     (summary,) = cells(make_table(TABLE, records, official=True))
     (seeds,) = cells(make_seeds(TABLE, records, official=True))
     assert ["ours: small", "50.00 ± 70.71 (2)", ""] in summary
     assert seeds[1][2:] == ["100.00 failed", "50.00", "100.00", "0.5000", "10"]
-    records.add(one, broken(one))
-    records.add(three, broken(three))
+    records.add(one, diverged(one))
+    records.add(three, diverged(three))
     (summary,) = cells(make_table(TABLE, records, official=True))
     (seeds,) = cells(make_seeds(TABLE, records, official=True))
     assert ["ours: small", "0.00 ± 0.00 (3)", ""] in summary
     assert seeds[1][2:] == ["failed failed failed", "0.00", "0.00", "", ""]
 
 
-def test_without_records_there_are_published_figures_only(tmp_path):
+def test_a_table_without_records_has_published_figures_only(tmp_path):
     (summary,) = cells(make_table(TABLE, Records(tmp_path / "absent"), official=True))
     assert [line[0] for line in summary[1:]] == ["*ours, published*", "*Liu, published*"]
 
 
-def test_orbits_are_shown_where_they_change(tmp_path):
+def test_a_table_of_orbits_has_the_epochs_where_they_change(tmp_path):
     records = Records(tmp_path)
     job = ROW.jobs("add_jump", official=True)[0]
     sizes = [(0, [1, 1, 2]), (5, [2, 2]), (10, [2, 2]), (15, [4])]
@@ -129,12 +129,6 @@ def test_orbits_are_shown_where_they_change(tmp_path):
     records.add(job, record_of(job, 1.0, orbits=orbits))
     *_, watched = cells(make_table(TABLE, records, official=True))
     assert watched[1:] == [["ours: small", "0: 1+1+2, 5: 2+2, 15: 4"]]
-
-
-def test_every_split_has_a_title():
-    assert title("around_right") == "Around Right"
-    assert title("simple_p1") == "1 %"
-    assert "%" not in title("jump_around_right")
 
 
 # --- searches
@@ -162,7 +156,7 @@ def trials(*figures: tuple[float, float]):
     return found
 
 
-def test_validation_chooses_and_the_test_set_never_does():
+def test_a_search_chooses_by_validation_loss_and_not_by_test_figures():
     text = make_search(PLAN, trials((0.3, 0.99), (0.1, 0.2), (0.2, 0.5)))
     assert "Chosen by validation loss: 20.00 % on the test set; published: 28.5." in text
     assert "3 trials on Add Jump" in text
@@ -170,7 +164,7 @@ def test_validation_chooses_and_the_test_set_never_does():
     (table,) = cells(text)
     assert table[0] == ["−log p, validation", "test, %", "model.hidden", "seed"]
     assert [line[1] for line in table[1:]] == ["20.00", "50.00", "99.00"]
-    # the same losses with other test figures choose the same trial
+    # equal losses with other test figures choose the same trial
     other = make_search(PLAN, trials((0.3, 0.1), (0.1, 0.2), (0.2, 1.0)))
     assert [line[2] for line in cells(other)[0]] == [line[2] for line in table]
 
@@ -192,7 +186,7 @@ def filled(tmp_path_factory):
     return folder
 
 
-def test_tables_prints_what_there_is_and_trains_nothing(run, filled, tmp_path, monkeypatch):
+def test_tables_prints_records_and_writes_no_file(run, filled, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = sorted(filled.rglob("*"))
     status, out, err = run("tables", "lowdata", "orbits", "--records", filled)
@@ -207,7 +201,6 @@ def test_tables_prints_what_there_is_and_trains_nothing(run, filled, tmp_path, m
     assert len(cells(some)[0]) == 1 + 7
     assert sorted(filled.rglob("*")) == before
     assert list(tmp_path.iterdir()) == []
-    # one table after another is what all of them are
     _, both, _ = run("tables", "--records", filled)
     assert all(part in both for part in out.split("## ")[1:])
     assert "Table 1" in both
@@ -220,16 +213,15 @@ def test_tables_prints_what_there_is_and_trains_nothing(run, filled, tmp_path, m
     assert "--draw is not an option; did you mean '--drawn'" in fails(run, "tables", "--draw")
 
 
-def test_a_damaged_record_is_named_by_the_commands(run, tmp_path):
-    path = tmp_path / next(iter(load("lowdata").jobs(official=True))).name
-    path.parent.mkdir()
+def test_commands_report_the_line_of_a_damaged_record(run, tmp_path):
+    path = tmp_path / "simple_p1.jsonl"
     path.write_text("{")
     for command in (("tables", "lowdata"), ("plot", "lowdata", "--out", tmp_path / "x.png")):
-        assert f"{path} is damaged" in fails(run, *command, "--records", tmp_path)
+        assert f"{path}:1 is damaged" in fails(run, *command, "--records", tmp_path)
 
 
 @pytest.mark.parametrize("what", ["lowdata", "orbits"])
-def test_the_pictures_of_experiments_are_drawn_from_records(run, filled, tmp_path, what):
+def test_plot_draws_experiments_from_records(run, filled, tmp_path, what):
     out = tmp_path / f"{what}.png"
     assert run("plot", what, "--records", filled, "--out", out) == (0, "", "")
     assert out.read_bytes().startswith(b"\x89PNG")
@@ -249,16 +241,16 @@ def test_the_pictures_of_experiments_are_drawn_from_records(run, filled, tmp_pat
     assert not bad.exists()
 
 
-def test_orbits_of_a_training_that_broke_down_are_not_drawn(run, tmp_path):
+def test_plot_reports_that_all_trainings_diverged(run, tmp_path):
     records = Records(tmp_path)
     job = next(iter(load("orbits").jobs(official=True)))
-    records.add(job, broken(job))
+    records.add(job, diverged(job))
     line = fails(run, "plot", "orbits", "--records", tmp_path, "--out", tmp_path / "x.png")
-    assert "no training of the paper's settings came to its end" in line
+    assert "all trainings of the paper's settings diverged" in line
     assert run("tables", "orbits", "--records", tmp_path)[0] == 0
 
 
-def test_curves_are_drawn_of_runs_and_of_records(run, tmp_path):
+def test_plot_draws_learning_curves_of_runs_and_records(run, tmp_path):
     with tiny_split():
         job = tiny_job(settings={"training.epochs": 2})
         data = load_data(job.config.data, seed=0)
@@ -268,8 +260,8 @@ def test_curves_are_drawn_of_runs_and_of_records(run, tmp_path):
     records = Records(tmp_path / "records")
     records.add(job, record_of(job, 1.0))
     failed = tiny_job(1)
-    records.add(failed, broken(failed))
-    rules = record_of(tiny_job(2), 1.0, loss=None)  # as the recursive aligner's
+    records.add(failed, diverged(failed))
+    rules = record_of(tiny_job(2), 1.0, loss=None)  # as of the recursive aligner
     rules["curve"] = {"number": [1], "updates": [1], "train_loss": [0.0]}
     rules["curve"] |= {"valid_loss": [None], "valid_accuracy": [None]}
     records.add(tiny_job(2), rules)
@@ -283,7 +275,7 @@ def test_curves_are_drawn_of_runs_and_of_records(run, tmp_path):
         ((folder / failed.name,), f"{failed.name} has no learning curve: epoch 3"),
         ((tmp_path / "nowhere",), "nowhere"),
         ((waiting.path,), f"{waiting.path} has no learning curve: it has no epoch yet"),
-        ((started.path / "config.json",), "config.json is no record"),
+        ((started.path / "config.json",), "config.json is not a record"),
     ):
         assert message in fails(run, "plot", "curves", *files, "--out", other)
     log, half = started.path / "epochs.jsonl", waiting.path / "epochs.jsonl"
@@ -291,24 +283,19 @@ def test_curves_are_drawn_of_runs_and_of_records(run, tmp_path):
     assert "it has no epoch yet" in fails(run, "plot", "curves", waiting.path, "--out", other)
     half.write_text("nonsense\n" + log.read_text())
     assert f"{half} is damaged" in fails(run, "plot", "curves", waiting.path, "--out", other)
-    half.write_text(log.read_text() + log.read_text()[:20])  # while it is being written
+    half.write_text(log.read_text() + log.read_text()[:20])
     assert run("plot", "curves", waiting.path, "--out", out)[0] == 0
     assert "the following arguments are required: --out" in fails(run, "plot", "lowdata")
     assert "unknown 'curve'; did you mean 'curves'?" in fails(run, "plot", "curve", "--out", other)
     assert not other.exists()
 
 
-def test_the_records_of_the_project_are_whole():
-    """Those that are kept beside the code: each is found by the job that it is of."""
+def test_the_records_of_this_project_have_the_names_of_their_jobs():
     folder = Path(__file__).parents[2] / "records"
-    paths = [p for p in sorted(folder.rglob("*.json")) if p.parent.name != "reliability"]
-    assert len(paths) > 100
+    paths = sorted(folder.glob("*.jsonl"))
+    assert len(paths) == 11
     for path in paths:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        settings = dict(record["settings"])
-        width, official = settings.pop("width"), settings.pop("official")
-        split = settings.pop("split")
-        job = Job.of(split, settings, seed=record["seed"], width=width, official=official)
-        assert str(path.relative_to(folder)) == job.name
+        for name, record in read_records(path).items():
+            assert str(folder / Job.of_record(record).name) == name
         # no path of the machine that made it
         assert not re.search(r'"/\w+/', path.read_text(encoding="utf-8"))

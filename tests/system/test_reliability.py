@@ -22,8 +22,7 @@ from equitrans.data.pairs import Pair, format_tsv
 from equitrans.data.scan import CLASSES, load_split
 from equitrans.data.source import DataConfig, load_data
 from equitrans.errors import ConfigError, DataError, RunError, SymmetryError, VocabularyError
-from equitrans.experiments.records import claim
-from equitrans.experiments.search import leading
+from equitrans.experiments import claim, leading
 from equitrans.files import locked, write_atomically
 from equitrans.models.configs import TransducerConfig
 from equitrans.paper.symmetry import LexicalClass, Symmetry

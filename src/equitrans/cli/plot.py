@@ -1,4 +1,4 @@
-"""equitrans plot: pictures from records and from runs, without training."""
+"""equitrans plot: pictures of records and runs, without training."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import Any
 
 from equitrans.cli.arguments import Parser
 from equitrans.cli.console import load_plots
+from equitrans.cli.tables import add_reading, is_official
 from equitrans.errors import ConfigError, EquitransError, RunError
 from equitrans.experiments import (
     Curve,
@@ -19,44 +20,40 @@ from equitrans.experiments import (
     find_records,
     learning_curve,
     plans as experiments,
-    read_record,
+    read_records,
 )
 from equitrans.training import Run, Settings
 
 ABOUT = """\
-Draw learning curves of some runs or records, or the picture of an experiment from the records that
-equitrans reproduce has left. Alignments are drawn by equitrans predict --plot."""
+Draw the learning curves of runs or records, or the picture of an experiment from the records that
+equitrans reproduce has written. A record is given as DIR/SPLIT/NAME, where NAME may be a pattern
+such as 'gordon*'. Alignments are drawn by equitrans predict --plot."""
 EXAMPLES = """\
   equitrans plot curves runs/jump runs/other --out curves.png
-  equitrans plot curves records/add_jump/gordon*.json --out curves.svg
+  equitrans plot curves 'records/add_jump/gordon*' --out curves.svg
   equitrans plot lowdata --out lowdata.png
   equitrans plot orbits --out orbits.png
   equitrans plot search-length --out search.png"""
 
 MANY = 10
-"""So many curves have colors of their own."""
+"""Largest number of curves; the plot has this many different colors."""
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The command line of this command."""
     parser = Parser("plot", ABOUT, EXAMPLES)
-    searches = experiments.search_names()
-    known = ["curves", "lowdata", "orbits", *searches]
-    parser.add_argument("what", choices=known, help="curves, or an experiment")
+    known = ["curves", "lowdata", "orbits", *experiments.search_names()]
+    parser.add_argument("what", choices=known, help="curves, or the name of an experiment")
     parser.add_argument(
         "files", nargs="*", default=[], metavar="FILE", help="runs or records, for curves"
     )
     parser.add_argument("--out", required=True, metavar="FILE", help="the picture to write")
-    parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
-    parser.add_argument("--only", metavar="TEXT", help="systems with this in their names")
-    parser.add_argument(
-        "--drawn", action="store_true", help="of runs without the official files (no --scan-dir)"
-    )
+    add_reading(parser)
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Read and draw."""
+    """Draw and save a picture."""
     parser = options()
     asked = parser.parse(arguments)
     plots = load_plots()
@@ -79,20 +76,18 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def draw_search(plots: Any, plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> Any:
-    """The picture of a search; the trial that validation chooses is marked."""
+    """The picture of a search; it marks the trial with the lowest validation loss."""
     if not found:
-        raise RunError(f"there are no trials yet; equitrans search {plan.name} makes them")
+        raise RunError(f"{plan.name} has no trials yet; equitrans search {plan.name} makes them")
     points = [(r["valid"]["loss"], 100 * r["test"]["exact_match"]) for _, r in found]
     return plots.draw_trials(points, min(points), plan.published)
 
 
 def _curves(paths: Sequence[Path]) -> dict[str, Curve]:
-    """Learning curves of run directories and of records; of what these are, the names say only
-    what not all have in common.
-    """
-    if len(paths) > MANY:
-        raise ConfigError(f"{len(paths)} curves cannot be told apart; {MANY} can")
-    found = [_curve(path) for path in paths]
+    """Learning curves by name. Names leave out the settings that all curves share."""
+    found = [curve for path in paths for curve in _read_curves(path)]
+    if len(found) > MANY:
+        raise ConfigError(f"{len(found)} curves; the limit is {MANY}")
     parts = [set(name.split(", ")) for name, _ in found]
     common = set.intersection(*parts) if len(parts) > 1 else set()
     names = [
@@ -101,30 +96,30 @@ def _curves(paths: Sequence[Path]) -> dict[str, Curve]:
     return {name or "default": curve for name, (_, curve) in zip(names, found, strict=True)}
 
 
-def _curve(path: Path) -> tuple[str, Curve]:
-    """The name and the learning curve of a run directory or of a record."""
-    if not path.exists():
-        raise RunError(f"{path}: no such run or record")
+def _read_curves(path: Path) -> list[tuple[str, Curve]]:
+    """Names and learning curves of a run directory or of records."""
     if path.is_dir():
         if not (epochs := Run.open(path).epochs()):
             raise RunError(f"{path} has no learning curve: it has no epoch yet")
-        return str(path), learning_curve(epochs)
-    record = read_record(path)
-    if record["test"] is None:
-        raise RunError(f"{path} has no learning curve: {record.get('failed')}")
-    try:
-        return Job.of_record(record).description, record["curve"]
-    except EquitransError as error:
-        raise RunError(f"{path} is damaged: {error}") from None
+        return [(str(path), learning_curve(epochs))]
+    curves = []
+    for name, record in read_records(path).items():
+        if record["test"] is None:
+            raise RunError(f"{name} has no learning curve: {record.get('failed')}")
+        try:
+            curves.append((Job.of_record(record).description, record["curve"]))
+        except EquitransError as error:
+            raise RunError(f"{name} is damaged: {error}") from None
+    if not curves:
+        raise RunError(f"{path}: no such run or record")
+    return curves
 
 
-def _found(
-    experiment: Experiment, asked: argparse.Namespace
-) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """Records by system and split, without those that have none."""
+def _found(experiment: Experiment, asked: argparse.Namespace) -> dict[str, dict[str, list[Record]]]:
+    """Records by system and split; systems and splits without records are left out."""
     records = Records(Path(asked.records))
-    official = not asked.drawn and not experiment.is_drawn(records)
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    official = is_official(experiment, records, asked)
+    found: dict[str, dict[str, list[Record]]] = {}
     for (name, split), cell in find_records(experiment, records, official=official).items():
         if cell:
             found.setdefault(name, {})[split] = cell
@@ -160,6 +155,6 @@ def _draw_orbits(plots: Any, experiment: Experiment, asked: argparse.Namespace) 
         if "orbits" in record
     ]
     if not watched:
-        raise RunError(f"no training of {', '.join(found)} came to its end")
+        raise RunError(f"all trainings of {', '.join(found)} diverged")
     name, record = watched[0]
     return plots.draw_orbits(record["orbits"], f"{record['settings']['orbits']} ({name})")

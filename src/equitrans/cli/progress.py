@@ -1,7 +1,8 @@
-"""Training as people follow it: a live line on a terminal, a plain one now and then elsewhere."""
+"""Progress of a training or of a list of jobs: a bar on a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -9,15 +10,30 @@ from equitrans.cli.console import Console
 from equitrans.training import Step
 
 EVERY = 10.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines about one training, where there is no terminal."""
+
+Show = Callable[[str, int, int | None], None]
+"""A function of a text, the number of steps done, and the number of all steps if it is known."""
 
 
 def follow(steps: Iterable[Step], console: Console) -> None:
-    """Go through the epochs and show how they go."""
-    (_live if console.is_terminal else _plain)(steps, console)
+    """Train, and show the figures of the last epoch."""
+    with bar(console) as show:
+        for step in steps:
+            # rules are learned in one step
+            show(str(step), getattr(step, "number", 1), getattr(step, "of", 1))
 
 
-def _live(steps: Iterable[Step], console: Console) -> None:
+@contextmanager
+def bar(console: Console, jobs: int | None = None) -> Iterator[Show]:
+    """Yield a function that shows progress.
+
+    With a number of jobs, every text is printed on a line of its own. Without it, a text replaces
+    the text before: beside the bar on a terminal, elsewhere as one line every 10 seconds.
+    """
+    if not console.is_terminal:
+        yield from _lines(console, jobs)
+        return
     columns = (
         BarColumn(),
         TextColumn("{task.description}", markup=False),
@@ -25,27 +41,30 @@ def _live(steps: Iterable[Step], console: Console) -> None:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task("starting", total=None)
-        for step in steps:
-            progress.update(task, description=str(step), completed=_number(step), total=_of(step))
+        task = progress.add_task("starting" if jobs is None else f"0/{jobs}", total=jobs)
+
+        def show(text: str, done: int, total: int | None) -> None:
+            if jobs is not None:
+                console.print(text)
+                text = f"{done}/{total}"
+            progress.update(task, description=text, completed=done, total=total)
+
+        yield show
 
 
-def _plain(steps: Iterable[Step], console: Console) -> None:
+def _lines(console: Console, jobs: int | None) -> Iterator[Show]:
     last, shown = None, 0.0
-    for step in steps:
-        last = step
-        if time.monotonic() - shown > EVERY:
-            console.print(str(step))
+
+    def show(text: str, done: int, total: int | None) -> None:
+        nonlocal last, shown
+        if jobs is not None:
+            console.print(f"{done} of {total}: {text}")
+        elif time.monotonic() - shown > EVERY:
+            console.print(text)
             last, shown = None, time.monotonic()
+        else:
+            last = text
+
+    yield show
     if last is not None:
-        console.print(str(last))
-
-
-def _number(step: Step) -> int:
-    """How many steps are done; rules are learned in one."""
-    return getattr(step, "number", 1)
-
-
-def _of(step: Step) -> int | None:
-    """How many steps there are, if that is known."""
-    return getattr(step, "of", 1)
+        console.print(last)

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from equitrans.cli.arguments import Parser, add_json
-from equitrans.cli.search import look
+from equitrans.cli.search import search
 from equitrans.cli.tables import table_content
 from equitrans.cli.work import Work, add_work
 from equitrans.experiments import Records, make_seeds, make_table, plans as experiments
 
 ABOUT = """\
 Run an experiment of the paper and print our figures beside the published ones. Every training
-leaves a small JSON record; those that have one are not run again, and one that was interrupted
-goes on where it stopped."""
+leaves a record. A training that has a record is not repeated, and an interrupted training
+continues from its last checkpoint."""
 EXAMPLES = """\
   equitrans reproduce table1 --quick
   equitrans reproduce variants --scan-dir SCAN --workers 2
@@ -22,30 +22,29 @@ EXAMPLES = """\
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The command line of this command."""
     parser = Parser("reproduce", ABOUT, EXAMPLES)
     searches = experiments.search_names()
     parser.add_argument("table", choices=[*experiments.names(), *searches], help="the experiment")
-    parser.add_argument("--quick", action="store_true", help="a small version, in minutes")
-    parser.add_argument("--only", metavar="TEXT", help="systems with this in their names")
-    parser.add_argument("--seeds", type=int, metavar="N", help="at most so many trainings a cell")
+    parser.add_argument("--quick", action="store_true", help="a small version that takes minutes")
+    parser.add_argument("--only", metavar="TEXT", help="only systems with this text in their names")
+    parser.add_argument("--seeds", type=int, metavar="N", help="at most N seeds per table cell")
     add_work(parser)
-    add_json(parser, what="the records of the table")
+    add_json(parser, what="the figures of all seeds")
     parser.set_defaults(sampler="random", storage=None, plot=None)
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Train what is missing, then print the table."""
+    """Train the jobs without a record, then print the table."""
     asked = options().parse(arguments)
     if asked.table in experiments.search_names():
-        return look(experiments.load_search(asked.table, quick=asked.quick), asked)
+        return search(experiments.load_search(asked.table, quick=asked.quick), asked)
     experiment = experiments.load(asked.table, quick=asked.quick)
     experiment = experiment.restricted(only=asked.only, seeds=asked.seeds)
     official = asked.scan_dir is not None
-    records = Records(Path(asked.records))
-    work = Work.of(asked)
-    work.follow(records.missing(experiment.jobs(official=official)), records)
+    records, work = Records(Path(asked.records)), Work(asked)
+    work.finish(records.missing(experiment.jobs(official=official)), records)
     if asked.json:
         print(json.dumps(table_content(experiment, records, official=official), ensure_ascii=False))
     else:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from equitrans.cli.arguments import Parser
+from equitrans.cli.arguments import Parser, note
 from equitrans.cli.console import load_plots
 from equitrans.cli.plot import draw_search
+from equitrans.cli.tables import search_content
 from equitrans.cli.work import Work, add_work
 from equitrans.data import load_split
 from equitrans.errors import ConfigError
@@ -23,12 +24,14 @@ from equitrans.experiments import (
     leading,
     make_search,
     plans as experiments,
+    validation_loss,
 )
+from equitrans.training import Settings
 
 ABOUT = """\
-Look for better settings: a random search as in the paper, or Optuna's TPE. The validation loss
-decides; test figures are recorded, and shown when all is over, but choose nothing. A search that
-was interrupted goes on where it stopped, and trials that have a record are not run again."""
+Search for better settings: at random, as in the paper, or with Optuna's TPE. The validation loss
+chooses; test figures are recorded and printed at the end, but choose nothing. An interrupted search
+continues when the same command is given again. A trial that has a record is not repeated."""
 EXAMPLES = """\
   equitrans search search --scan-dir SCAN --workers 2
   equitrans search search-length --scan-dir SCAN --plot search.png
@@ -37,65 +40,54 @@ EXAMPLES = """\
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The command line of this command."""
     parser = Parser("search", ABOUT, EXAMPLES)
-    known = experiments.search_names()
-    parser.add_argument("name", nargs="?", help=f"a search of the project: {', '.join(known)}")
-    parser.add_argument("--split", help="or a SCAN split of your choice,")
-    parser.add_argument("--space", metavar="FILE", help="with a TOML file that has a table [space]")
-    parser.add_argument("--trials", type=int, metavar="N", help="how many in all")
-    parser.add_argument("--seed", type=int, help="decides on the draws")
+    known = ", ".join(experiments.search_names())
+    parser.add_argument("name", nargs="?", help=f"a search of this project: {known}")
+    parser.add_argument("--split", help="SCAN split of a search of your own (with --space)")
+    parser.add_argument("--space", metavar="FILE", help="TOML file with a table [space]")
+    parser.add_argument("--trials", type=int, metavar="N", help="total number of trials")
+    parser.add_argument("--seed", type=int, help="seed of the sampler")
     parser.add_argument("--sampler", choices=["random", "tpe"], default="random")
     parser.add_argument(
-        "--storage", metavar="FILE", help="Optuna's journal, or the URL of a database"
+        "--storage", metavar="FILE", help="journal file or database URL of Optuna, for tpe"
     )
-    parser.add_argument("--plot", metavar="FILE", help="draw validation against test figures")
-    parser.add_argument("--json", action="store_true", help="every trial as a line of JSON")
+    parser.add_argument("--plot", metavar="FILE", help="draw test figures over validation losses")
+    parser.add_argument("--json", action="store_true", help="print each trial as a line of JSON")
     add_work(parser)
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Try what is left to try, then print what was found."""
+    """Run the trials that are left, then print the result."""
     asked = options().parse(arguments)
     plan = _plan(asked.name, asked.split, asked.space)
     if asked.trials is not None:
         plan = replace(plan, trials=asked.trials)
     if asked.seed is not None:
         plan = replace(plan, seed=asked.seed)
-    return look(plan, asked)
+    return search(plan, asked)
 
 
-def look(plan: SearchPlan, asked: argparse.Namespace) -> int:
-    """Go through a plan and print what was found."""
+def search(plan: SearchPlan, asked: argparse.Namespace) -> int:
+    """Run a search and print its result; return the exit status."""
     plots = load_plots() if asked.plot is not None else None
     official = asked.scan_dir is not None
-    records, work = Records(Path(asked.records)), Work.of(asked)
-    _check(plan, official=official)
-    runs = Path(asked.runs)
-    runs.mkdir(parents=True, exist_ok=True)
-    storage = asked.storage or runs / f"{plan.name}-{asked.sampler}.journal"
-    with leading(storage):
-        search = Search.open(
-            storage,
-            name=f"{plan.name}-{plan.split}" + ("" if official else "-drawn"),
-            space=plan.space,
-            trials=plan.trials,
-            seed=plan.seed,
-            sampler=asked.sampler,
-        )
-        _try(search, plan, records, work, official=official)
-    found = [
-        (trial.settings, record)
-        for trial, _ in search.finished
-        if (record := records.find(plan.job(trial.settings, official=official))) is not None
-    ]
+    records, work = Records(Path(asked.records)), Work(asked)
+    load_split(plan.split)  # raises DataError for an unknown split
+    drawn = plan.drawn(official=official)  # raises ConfigError for an invalid setting
+    if asked.sampler == "tpe":
+        found = _search_with_tpe(plan, records, work, asked.storage, official=official)
+    else:
+        if asked.storage is not None:
+            note(asked, "--storage is for --sampler tpe; a random search continues from records")
+        work.finish(records.missing(job for _, job in drawn), records, validation=True)
+        found = plan.found(records, official=official)
     if not found:
-        raise ConfigError("no trial came to an end with a validation loss")
+        raise ConfigError("no trial ended with a validation loss")
     if asked.json:
-        for settings, record in found:
-            line = {"settings": settings, "valid": record["valid"], "test": record["test"]}
-            print(json.dumps(line, ensure_ascii=False))
+        for trial in search_content(plan, found)["trials"]:
+            print(json.dumps(trial, ensure_ascii=False))
     else:
         print(make_search(plan, found), end="")
     if plots is not None:
@@ -124,37 +116,34 @@ def _plan(name: str | None, split: str | None, space: str | None) -> SearchPlan:
     )
 
 
-def _check(plan: SearchPlan, *, official: bool) -> None:
-    """Find what can never be trained before a search is begun with it."""
-    load_split(plan.split)
-    for settings in plan.space.draw(plan.trials, seed=plan.seed):
-        plan.job(settings, official=official)
-
-
-def _try(search: Search, plan: SearchPlan, records: Records, work: Work, *, official: bool) -> None:
-    """Every trial that is left: those with a record at once, the others by training."""
+def _search_with_tpe(
+    plan: SearchPlan, records: Records, work: Work, storage: str | None, *, official: bool
+) -> list[tuple[Settings, Record]]:
+    """Run the trials that TPE chooses; return those with a validation loss."""
+    work.runs.mkdir(parents=True, exist_ok=True)
+    place = storage or work.runs / f"{plan.name}-tpe.journal"
     waiting: dict[Job, list[Trial]] = {}
+    with leading(place):
+        name = f"{plan.name}-{plan.split}" + ("" if official else "-drawn")
+        search = Search.open(place, name=name, space=plan.space, trials=plan.trials, seed=plan.seed)
 
-    def jobs() -> Iterator[Job]:
-        for trial in search.pending():
-            job = plan.job(trial.settings, official=official)
-            if (record := records.find(job)) is not None:
-                search.tell(trial, _value(record))
-            else:
-                waiting.setdefault(job, []).append(trial)
-                if len(waiting[job]) == 1:  # what is drawn twice is trained once
-                    yield job
+        def jobs() -> Iterator[Job]:
+            for trial in search.pending():
+                job = plan.job(trial.settings, official=official)
+                if (record := records.find(job)) is not None:
+                    search.tell(trial, validation_loss(record))
+                else:
+                    waiting.setdefault(job, []).append(trial)
+                    if len(waiting[job]) == 1:  # a job that is chosen twice is trained once
+                        yield job
 
-    with work.bar(plan.trials, validation=True) as advance:
-        for job, record in work.do(jobs(), records):
+        for job, record in work.do(jobs(), records, total=plan.trials, validation=True):
             trials = waiting.pop(job)
-            if not isinstance(record, str):  # without a record it is offered again next time
+            if record is not None:  # a trial without a record is offered again next time
                 for trial in trials:
-                    search.tell(trial, _value(record))
-            advance(job, record)
-
-
-def _value(record: Record) -> float | None:
-    """What a search minimises."""
-    value: float | None = record["valid"]["loss"] if record["test"] else None
-    return value
+                    search.tell(trial, validation_loss(record))
+    known = [
+        (trial.settings, records.find(plan.job(trial.settings, official=official)))
+        for trial, _ in search.finished
+    ]
+    return [(settings, record) for settings, record in known if record is not None]

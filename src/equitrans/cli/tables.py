@@ -1,5 +1,6 @@
-"""equitrans tables: experiments that were run before, from their records alone."""
+"""equitrans tables: the tables of experiments, from records alone."""
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from equitrans.experiments import (
 from equitrans.training import Settings
 
 ABOUT = """\
-Print the tables of experiments in Markdown, from the records that equitrans reproduce has left.
+Print the tables of experiments in Markdown, from the records that equitrans reproduce has written.
 Nothing is trained: a cell without records stays empty."""
 EXAMPLES = """\
   equitrans tables table1
@@ -32,26 +33,35 @@ EXAMPLES = """\
 
 
 def options() -> Parser:
-    """Its command line."""
+    """The command line of this command."""
     parser = Parser("tables", ABOUT, EXAMPLES)
-    searches = experiments.search_names()
-    known = [*experiments.names(), *searches]
+    known = ", ".join([*experiments.names(), *experiments.search_names()])
     parser.add_argument(
-        "table", nargs="*", default=[], metavar="TABLE", help=f"of {', '.join(known)}; or all"
+        "table", nargs="*", default=[], metavar="TABLE", help=f"{known}; all if none is given"
     )
-    parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
-    parser.add_argument("--quick", action="store_true", help="of the small versions")
-    parser.add_argument("--only", metavar="TEXT", help="systems with this in their names")
-    parser.add_argument("--seeds", action="store_true", help="every seed of every cell instead")
-    parser.add_argument(
-        "--drawn", action="store_true", help="of runs without the official files (no --scan-dir)"
-    )
+    parser.add_argument("--quick", action="store_true", help="the small versions")
+    parser.add_argument("--seeds", action="store_true", help="the figures of every seed instead")
+    add_reading(parser)
     add_json(parser, what="the figures of all seeds")
     return parser
 
 
+def add_reading(parser: Parser) -> None:
+    """Add the options that choose records."""
+    parser.add_argument("--records", default="records", metavar="DIR", help="folder of records")
+    parser.add_argument("--only", metavar="TEXT", help="only systems with this text in their names")
+    parser.add_argument(
+        "--drawn", action="store_true", help="runs without the official files (no --scan-dir)"
+    )
+
+
+def is_official(experiment: Experiment, records: Records, asked: argparse.Namespace) -> bool:
+    """Whether to show runs with the official files; if there are only others, these are shown."""
+    return not asked.drawn and not experiment.is_drawn(records)
+
+
 def run(arguments: Sequence[str]) -> int:
-    """Read and print."""
+    """Read records and print tables."""
     asked = options().parse(arguments)
     records = Records(Path(asked.records))
     if not records.directory.is_dir():
@@ -66,7 +76,7 @@ def run(arguments: Sequence[str]) -> int:
             text = make_search(plan, found)
         else:
             experiment = experiments.load(name, quick=asked.quick).restricted(only=asked.only)
-            official = not asked.drawn and not experiment.is_drawn(records)
+            official = is_official(experiment, records, asked)
             content[name] = table_content(experiment, records, official=official)
             make = make_seeds if asked.seeds else make_table
             text = make(experiment, records, official=official)
@@ -78,7 +88,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def table_content(experiment: Experiment, records: Records, *, official: bool) -> dict[str, Any]:
-    """A table as data: the exact match of every seed, in percent, by system and split."""
+    """A table as JSON: exact match in percent of every seed, by system and split."""
     found = find_records(experiment, records, official=official)
     rows = {
         row.name: {
@@ -95,7 +105,7 @@ def table_content(experiment: Experiment, records: Records, *, official: bool) -
 
 
 def search_content(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> dict[str, Any]:
-    """A search as data: settings and figures of every trial."""
+    """A search as JSON: settings and figures of every trial."""
     trials = [
         {"settings": settings, "valid": record["valid"], "test": record["test"]}
         for settings, record in found

@@ -1,101 +1,192 @@
-"""Many jobs at once: in this process, in local processes, or on a Ray cluster.
+"""Run a list of jobs in local processes or on a Ray cluster. Knows nothing of training.
 
-``work`` is a function at the top of a module, from a job to a result, both plain data. Jobs are
-pulled one at a time, whenever a worker is free and all results there are have been given out: what
-decides on the next job may wait until then. Knows nothing of training.
+``work`` is a function at the top level of a module. It takes a job and returns a result, both plain
+data. Each outcome is yielded once, in the order in which jobs end. The next job is taken from the
+iterable only when a worker is free and all known results were yielded, so that an iterable may
+choose its next job by the results.
 """
 
+import os
+import signal
 import socket
+import sys
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from importlib import import_module
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from threading import Thread
+from typing import Any, TypeVar
 
-from equitrans.errors import ConfigError
-from equitrans.experiments.workers import Failed, Worker, attempt
+from equitrans.errors import ConfigError, EquitransError
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
+GRACE_SECONDS = 2.0
+"""Seconds between the request to end a process and its kill."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Outcome of a job whose function raised an exception."""
+
+    message: str
+    details: str
+    """The traceback."""
+
+    @classmethod
+    def of(cls, error: Exception) -> "Failed":
+        """The exception as text; errors of this package are shown without their class."""
+        kind = "" if isinstance(error, EquitransError) else f"{type(error).__name__}: "
+        return cls(f"{kind}{error}", "".join(traceback.format_exception(error)))
+
 
 @dataclass(frozen=True)
 class Lost:
-    """In place of a result: whatever did the work died, and so did those that tried again."""
+    """Outcome of a job whose process died at every attempt."""
 
     reason: str
 
 
 Outcomes = Iterator[tuple[Job, Result | Failed | Lost]]
-"""Every job once, with what came of it, in the order in which they end."""
 
 
-def run_here(work: Callable[[Job], Result], jobs: Iterable[Job]) -> Outcomes[Job, Result]:
-    """One job after another, in this process.
+def attempt(work: Callable[[Job], Result], job: Job) -> Result | Failed:
+    """The result of a job, or Failed.
 
-    >>> list(run_here(len, ["walk", "jump twice"]))
-    [('walk', 4), ('jump twice', 10)]
+    >>> attempt(len, "walk")
+    4
+    >>> attempt(len, 4).message
+    "TypeError: object of type 'int' has no len()"
     """
-    for job in jobs:
-        yield job, attempt(work, job)
+    try:
+        return work(job)
+    except Exception as error:
+        return Failed.of(error)
+
+
+# --- local processes
 
 
 def run_locally(
     work: Callable[[Job], Result], jobs: Iterable[Job], *, workers: int, retries: int = 2
 ) -> Outcomes[Job, Result]:
-    """So many processes at once, of one thread each.
+    """Run jobs in ``workers`` processes of one thread each.
 
-    A process that dies takes no other with it, and its job is begun anew up to so many times.
-    Closing the iterator, or an interrupt, ends all processes, whatever they are doing.
+    A job whose process dies is repeated up to ``retries`` times; other jobs continue. Closing the
+    iterator, or an interrupt, ends all processes.
     """
     _check_at_least(1, workers=workers)
     _check_at_least(0, retries=retries)
-    return _run_locally(work, jobs, workers=workers, retries=retries)
-
-
-def _run_locally(
-    work: Callable[[Job], Result], jobs: Iterable[Job], *, workers: int, retries: int
-) -> Outcomes[Job, Result]:
-    new = (_Task(job) for job in jobs)
-    again: deque[_Task[Job]] = deque()
-    crew: list[Worker] = []
-    busy: dict[Worker, _Task[Job]] = {}
+    new = ((job, 0) for job in jobs)
+    again: deque[tuple[Job, int]] = deque()
+    idle: list[_Worker] = []
+    busy: dict[_Worker, tuple[Job, int]] = {}
     try:
         while True:
             while len(busy) < workers:
                 task = again.popleft() if again else next(new, None)
                 if task is None:
                     break
-                if len(busy) == len(crew):
-                    crew.append(Worker())
-                worker = next(worker for worker in crew if worker not in busy)
+                worker = idle.pop() if idle else _Worker()
                 busy[worker] = task
-                worker.send(work, task.job)
+                worker.send(work, task[0])
             if not busy:
                 return
-            for worker in Worker.ready(busy):
-                task = busy.pop(worker)
+            for worker in _ready(busy):
+                job, deaths = busy[worker]
                 try:
                     outcome = worker.receive()
                 except ChildProcessError as death:
+                    del busy[worker]
                     worker.end()
-                    crew.remove(worker)
-                    task.deaths += 1
-                    if task.deaths <= retries:
-                        again.append(task)
+                    if deaths < retries:
+                        again.append((job, deaths + 1))
                         continue
-                    outcome = Lost(f"{death}, {task.deaths} times in all")
-                yield task.job, outcome
+                    outcome = Lost(f"{death}; attempts: {deaths + 1}")
+                else:
+                    del busy[worker]
+                    idle.append(worker)
+                yield job, outcome
     finally:
-        for worker in crew:
-            worker.terminate()  # all of them, before any is waited for
-        for worker in crew:
+        for worker in (*idle, *busy):
+            worker.process.terminate()  # all at once, before waiting for any
+        for worker in (*idle, *busy):
             worker.end()
 
 
-@dataclass(eq=False)
-class _Task(Generic[Job]):
-    job: Job
-    deaths: int = 0
+class _Worker:
+    """A process of one thread that runs one job after another and ends with its parent."""
+
+    def __init__(self) -> None:
+        # spawn: a forked process would inherit the locks of torch, but not its threads
+        context = get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()  # else the end of the process would not close the pipe
+
+    def send(self, work: Callable[[Job], Any], job: Job) -> None:
+        """Start a job."""
+        with suppress(ConnectionError):  # receive() reports a process that died while idle
+            self.pipe.send((work, job))
+
+    def receive(self) -> Any:
+        """The result or Failed; raise ChildProcessError if the process died."""
+        with suppress(EOFError, OSError):
+            if self.pipe.poll():
+                return self.pipe.recv()
+        self.process.join(GRACE_SECONDS)
+        code = self.process.exitcode
+        if code is not None and code < 0:
+            raise ChildProcessError(f"its process was killed by {signal.Signals(-code).name}")
+        raise ChildProcessError(f"its process ended with status {code}")
+
+    def end(self) -> None:
+        """End the process, by a kill if it does not end within GRACE_SECONDS."""
+        self.process.terminate()
+        self.process.join(GRACE_SECONDS)
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def _ready(workers: Iterable[_Worker]) -> list[_Worker]:
+    """Wait until a worker has answered or died; return all such workers."""
+    signs: dict[Any, _Worker] = {}
+    for worker in workers:
+        signs |= {worker.pipe: worker, worker.process.sentinel: worker}
+    return list(dict.fromkeys(signs[sign] for sign in wait(signs)))
+
+
+def _serve(pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent decides
+    Thread(target=_end_with_parent, daemon=True).start()
+    os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # torch reads them on import
+    if "torch" in sys.modules:  # imported by the main module
+        sys.modules["torch"].set_num_threads(1)
+    with suppress(EOFError, ConnectionError):  # the parent has ended
+        while True:
+            try:
+                pipe.send(attempt(*pipe.recv()))
+            except (EOFError, ConnectionError):
+                raise
+            except Exception as error:  # the job or the result cannot be pickled
+                pipe.send(Failed.of(error))
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent ends, so that a repeated job has its files for itself."""
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
+
+
+# --- Ray
 
 
 def run_on_ray(
@@ -107,32 +198,19 @@ def run_on_ray(
     cpus: float = 1.0,
     gpus: float = 0.0,
 ) -> Outcomes[Job, Result]:
-    """The same on a Ray cluster, as many jobs at once as it has room for, of so many CPUs and GPUs
-    each.
+    """Run jobs on a Ray cluster, as many at once as its CPUs allow. A job uses ``cpus`` CPUs and
+    ``gpus`` GPUs.
 
-    Without an address, a Ray of this machine's own is started, and ended afterwards. A process that
-    is connected to Ray already stays so. Closing the iterator, or an interrupt, ends all jobs.
+    Without an address, Ray is started on this machine and stopped at the end. A process that is
+    already connected to Ray stays connected. Closing the iterator, or an interrupt, ends all jobs.
     """
     _check_at_least(0, retries=retries)
     if not cpus > 0:
         raise ConfigError(f"cpus is {cpus}; it must be above 0")
     try:
-        import ray
+        ray: Any = import_module("ray")
     except ModuleNotFoundError:
         raise ConfigError("Ray is not installed: pip install 'equitrans[ray]'") from None
-    return _run_on_ray(ray, work, jobs, address=address, retries=retries, cpus=cpus, gpus=gpus)
-
-
-def _run_on_ray(
-    ray: Any,
-    work: Callable[[Job], Result],
-    jobs: Iterable[Job],
-    *,
-    address: str | None,
-    retries: int,
-    cpus: float,
-    gpus: float,
-) -> Outcomes[Job, Result]:
     ours = not ray.is_initialized()
     if ours:
         _connect(ray, address)
@@ -153,7 +231,7 @@ def _run_on_ray(
             for task in ray.wait(list(running))[0]:
                 try:
                     outcome = ray.get(task)
-                except ray.exceptions.RayTaskError as error:  # what cannot be pickled
+                except ray.exceptions.RayTaskError as error:  # the result cannot be pickled
                     outcome = Failed(f"{type(error.cause).__name__}: {error.cause}", str(error))
                 except ray.exceptions.RayError as error:
                     outcome = Lost(f"{type(error).__name__}: {error}")
@@ -173,13 +251,13 @@ def _connect(ray: Any, address: str | None) -> None:
     host, colon, port = address.rpartition(":")
     try:
         if colon and port.isdigit() and "/" not in host:
-            # Ray itself was still trying after eight minutes
+            # Ray itself retries an unreachable address for more than eight minutes
             socket.create_connection((host, int(port)), timeout=10).close()
         ray.init(address=address, **quiet)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise ConfigError(
-            f"no Ray cluster can be used at {address}: {error}; if it was started with a token,"
-            " this side needs the same one, and RAY_AUTH_MODE=token in its environment"
+            f"cannot connect to a Ray cluster at {address}: {error}; a cluster with a token needs "
+            "the same token here, and RAY_AUTH_MODE=token in the environment"
         ) from None
 
 

@@ -1,18 +1,21 @@
-"""The paper's experiments as data: a TOML file each, read by ``load``::
+"""The paper's experiments as data: one TOML file each, read by ``load`` and ``load_search``.
+
+A table::
 
     title      what the experiment shows
     splits     its columns
-    seeds      how many trainings there are for each row and split, from seed 0 on
-    row        name; settings, as on the command line of equitrans train (without them it only
-               has figures that were published); published, percent by split; and where they
-               differ from the above, splits and seeds
-    row.quick  settings on top of these for the small version; without it nothing is trained there
+    seeds      number of trainings per row and split, with seeds 0, 1, …
+    row        name; settings, as on the command line of equitrans train (a row without settings has
+               published figures only); published, percent by split; splits and seeds, where they
+               differ from those above
+    row.quick  further settings for the small version; a row without it is not trained there
 
-A search has a split, a number of trials, a seed, settings that all trials share, a space that the
-others come from, and the published figure for it; quick has other trials and settings for the small
-version.
+A search has a title, a split, a number of trials, a seed, settings that all trials share, a space
+of the other settings, and the published figure. Its table ``quick`` has the trials and settings of
+the small version.
 """
 
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,8 +23,9 @@ from importlib.resources import files
 from typing import Any
 
 from equitrans.errors import ConfigError, nearest
-from equitrans.experiments.records import Job, Record, Records
-from equitrans.experiments.spaces import Space
+from equitrans.experiments.jobs import Job, Record
+from equitrans.experiments.records import Records
+from equitrans.experiments.search import Space
 from equitrans.training import Settings
 
 PLACE = files("equitrans") / "experiments"
@@ -29,18 +33,18 @@ PLACE = files("equitrans") / "experiments"
 
 @dataclass(frozen=True)
 class Row:
-    """A system, and the figures that were published for it, in percent by split."""
+    """A system, with its published figures in percent by split."""
 
     name: str
     splits: tuple[str, ...]
     seeds: int
     settings: Settings | None = None
-    """None if there are published figures only."""
+    """None for a system with published figures only."""
     width: int = 3
     published: Mapping[str, float] = field(default_factory=dict)
 
     def jobs(self, split: str, *, official: bool) -> list[Job]:
-        """The trainings of one cell."""
+        """The trainings of one table cell, by seed."""
         if self.settings is None or split not in self.splits:
             return []
         return [
@@ -51,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Systems by splits."""
+    """A table of systems by splits."""
 
     name: str
     title: str
@@ -59,15 +63,13 @@ class Experiment:
     rows: tuple[Row, ...]
 
     def jobs(self, *, official: bool) -> Iterator[Job]:
-        """All trainings: first the first seed of every cell, so that there is soon something to
-        see.
-        """
+        """All trainings, seed by seed, so that every cell soon has a figure."""
         cells = [row.jobs(split, official=official) for row in self.rows for split in self.splits]
         for seed in range(max(map(len, cells), default=0)):
             yield from (cell[seed] for cell in cells if seed < len(cell))
 
     def is_drawn(self, records: Records) -> bool:
-        """Whether all its records are of runs without the official files."""
+        """Whether there are records, but none of runs with the official files."""
         official, drawn = (
             any(records.find(job) is not None for job in self.jobs(official=which))
             for which in (True, False)
@@ -75,7 +77,7 @@ class Experiment:
         return drawn and not official
 
     def restricted(self, *, only: str | None = None, seeds: int | None = None) -> "Experiment":
-        """Some of its systems, with fewer seeds."""
+        """The systems with ``only`` in their names, with at most ``seeds`` seeds per cell."""
         rows = [row for row in self.rows if only is None or only.lower() in row.name.lower()]
         if not rows:
             raise ConfigError(f"{self.name} has no system with {only!r} in its name")
@@ -88,7 +90,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """A split, what is given, and what is looked for."""
+    """A search for settings on a split: fixed settings, and a space of the others."""
 
     name: str
     title: str
@@ -101,31 +103,40 @@ class SearchPlan:
     published: float | None = None
 
     def job(self, found: Settings, *, official: bool) -> Job:
-        """The training of one trial; its own seed may be among what is looked for."""
+        """The training of one trial. Its seed may be one of the settings."""
         settings = self.settings | found
         seed = settings.pop("seed", 0)
         return Job.of(self.split, settings, seed=seed, width=self.width, official=official)
 
+    def drawn(self, *, official: bool) -> list[tuple[Settings, Job]]:
+        """The trials of the random search, as settings and jobs. Two trials may have one job."""
+        draws: list[Settings] = self.space.draw(self.trials, seed=self.seed)
+        return [(settings, self.job(settings, official=official)) for settings in draws]
+
     def found(self, records: Records, *, official: bool) -> list[tuple[Settings, Record]]:
-        """The trials of a random search that have a validation loss, without making any."""
-        drawn = self.space.draw(self.trials, seed=self.seed)
-        jobs = [self.job(settings, official=official) for settings in drawn]
-        known = zip(drawn, map(records.find, jobs), strict=True)
-        return [(settings, r) for settings, r in known if r is not None and r["test"] is not None]
+        """The trials of the random search whose records have a validation loss."""
+        known = [(s, records.find(job)) for s, job in self.drawn(official=official)]
+        return [(s, r) for s, r in known if r is not None and validation_loss(r) is not None]
+
+
+def validation_loss(record: Record) -> float | None:
+    """The value that a search minimises; None if training diverged or the model has no loss."""
+    loss: float | None = record["valid"]["loss"] if record["test"] else None
+    return loss if loss is not None and math.isfinite(loss) else None
 
 
 def names() -> list[str]:
-    """The experiments that are tables."""
+    """The names of the experiments that are tables."""
     return list(_read("row"))
 
 
 def search_names() -> list[str]:
-    """The searches."""
+    """The names of the searches."""
     return list(_read("space"))
 
 
 def _read(kind: str) -> dict[str, dict[str, Any]]:
-    """All descriptions that have a certain table."""
+    """The contents of all TOML files with a certain table, by name."""
     found = {}
     for path in PLACE.iterdir():
         if path.name.endswith(".toml"):
@@ -151,14 +162,13 @@ def load_search(name: str, *, quick: bool = False) -> SearchPlan:
 
 
 def load(name: str, *, quick: bool = False) -> Experiment:
-    """An experiment by name, in full or in its small version."""
+    """A table by name, in full or in its small version."""
     tables = _read("row")
     if name not in tables:
         raise ConfigError(f"unknown experiment {name!r}{nearest(name, tables)}")
     content = tables[name]
-    splits = tuple(content["splits"])
     small = content.get("quick", {}) if quick else {}
-    splits = tuple(small.get("splits", splits))
+    splits = tuple(small.get("splits", content["splits"]))
     rows = []
     for row in content["row"]:
         settings = row.get("settings")
@@ -175,8 +185,3 @@ def load(name: str, *, quick: bool = False) -> Experiment:
             )
         )
     return Experiment(name, content["title"], splits, tuple(rows))
-
-
-def figures(records: list[dict[str, Any]]) -> list[float]:
-    """Exact match in percent, seed by seed; a run that broke down has none right."""
-    return [100 * r["test"]["exact_match"] if r["test"] else 0.0 for r in records]

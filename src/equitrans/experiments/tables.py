@@ -1,11 +1,11 @@
-"""Records in, Markdown out: our figures beside the published ones."""
+"""Markdown tables of records, with the published figures beside ours."""
 
 from collections.abc import Sequence
 from statistics import fmean, median, stdev
-from typing import Any
 
-from equitrans.experiments.plans import Experiment, SearchPlan, figures
-from equitrans.experiments.records import Record, Records
+from equitrans.experiments.jobs import Record
+from equitrans.experiments.plans import Experiment, SearchPlan
+from equitrans.experiments.records import Records, figures
 from equitrans.training import Settings
 
 TITLES = {
@@ -17,7 +17,7 @@ TITLES = {
 
 
 def title(split: str) -> str:
-    """A column's head.
+    """The title of a table column.
 
     >>> title("add_jump"), title("simple_p16")
     ('Add Jump', '16 %')
@@ -27,9 +27,7 @@ def title(split: str) -> str:
 
 
 def make_table(experiment: Experiment, records: Records, *, official: bool) -> str:
-    """The experiment with mean, spread and number of seeds for every system and split, beside what
-    was published.
-    """
+    """Mean, standard deviation and number of seeds by system and split, and published figures."""
     found = find_records(experiment, records, official=official)
     lines = []
     for row in experiment.rows:
@@ -61,7 +59,7 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
 
 
 def make_seeds(experiment: Experiment, records: Records, *, official: bool) -> str:
-    """Every seed of every cell that there is."""
+    """The figures of every seed, one line per system and split."""
     found = find_records(experiment, records, official=official)
     lines = [
         [name, title(split), *_every_seed(cell)] for (name, split), cell in found.items() if cell
@@ -73,7 +71,7 @@ def make_seeds(experiment: Experiment, records: Records, *, official: bool) -> s
 def find_records(
     experiment: Experiment, records: Records, *, official: bool
 ) -> dict[tuple[str, str], list[Record]]:
-    """The records of every system and split, in the order of their seeds."""
+    """The records by system and split, in the order of seeds."""
     return {
         (row.name, split): [
             record
@@ -86,13 +84,11 @@ def find_records(
 
 
 SHOWN = 10
-"""So many trials of a search are shown, best first."""
+"""Number of trials in the table of a search, best first."""
 
 
 def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> str:
-    """What a search has found: the trial that validation chooses, the runners-up, and how the test
-    figures of all are spread.
-    """
+    """The trials with the lowest validation losses, and the range of the test figures of all."""
     if not found:
         return f"## {plan.title}\n\nNo trials yet: equitrans search {plan.name} makes them.\n"
     ranked = sorted(found, key=lambda each: each[1]["valid"]["loss"])
@@ -121,14 +117,14 @@ def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> s
 
 
 def _summary(records: Sequence[Record]) -> str:
-    """Mean and spread.
+    """Mean, standard deviation and number of the figures.
 
     >>> _summary([{"test": {"exact_match": 0.5}}, {"test": {"exact_match": 1.0}}])
     '75.00 ± 35.36 (2)'
     """
     if not records:
         return ""
-    values = figures(list(records))
+    values = figures(records)
     spread = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
     return f"{fmean(values):.2f}{spread} ({len(values)})"
 
@@ -149,7 +145,7 @@ def _every_seed(records: list[Record]) -> list[str]:
 
 
 def _orbit_sizes(records: Sequence[Record]) -> str:
-    """The epochs at which something changes.
+    """The sizes of the observed orbits at every epoch where they change.
 
     >>> _orbit_sizes([{"epoch": e, "observed": o} for e, o in ((0, [2, 2]), (5, [4]), (10, [4]))])
     '0: 2+2, 5: 4'
@@ -166,6 +162,6 @@ def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
