@@ -13,7 +13,9 @@ from typing import Any
 from unittest.mock import patch
 
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 import equitrans
@@ -105,9 +107,9 @@ def face_of(package: ModuleType) -> dict[str, str]:
     }
 
 
-def home_of(name: str) -> str:
-    """The module that defines a public name: the face of a package leads to the next module."""
-    module: ModuleType = equitrans
+def home_of(name: str, package: ModuleType = equitrans) -> str:
+    """The module that defines a name of a package, found through one package after the other."""
+    module = package
     while hasattr(module, "__path__"):
         module = import_module(face_of(module)[name])
     return module.__name__
@@ -243,10 +245,25 @@ def _restore(
         lines[:] = _prose.pop(name)
 
 
+def _resolve(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, child: nodes.Element
+) -> nodes.reference | None:
+    """Resolve ``equitrans.data.name``, which is documented where it is defined."""
+    package, _, name = str(node["reftarget"]).rpartition(".")
+    try:
+        home = "equitrans" if name in equitrans.__all__ else home_of(name, import_module(package))
+    except (ImportError, KeyError, ValueError):
+        return None
+    python = env.get_domain("py")
+    page, target = str(node["refdoc"]), f"{home}.{name}"
+    return python.resolve_xref(env, page, app.builder, node["reftype"], target, node, child)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives with Sphinx."""
     for directive in (Commands, Public, Inside, Notebook):
         app.add_directive(directive.__name__.lower(), directive)
+    app.connect("missing-reference", _resolve)
     app.connect("autodoc-process-docstring", _keep, priority=400)
     app.connect("autodoc-process-docstring", _restore, priority=600)
     return {"parallel_read_safe": True}
