@@ -1,7 +1,7 @@
-"""Bring the tables of the documentation up to date: python docs/update.py (make results).
+"""Update the tables of the documentation: python docs/update.py (make results).
 
-Between ``<!-- $ equitrans … -->`` and ``<!-- end -->`` a page has what that command prints, and
-between ``<!-- rows of FILES -->`` and ``<!-- end -->`` the rows of some JSON files as a table.
+``<!-- $ equitrans … -->`` and ``<!-- end -->`` enclose the output of that command, and
+``<!-- rows of FILES -->`` and ``<!-- end -->`` enclose the rows of JSON files as a table.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ ROWS = re.compile(r"(<!-- rows of (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def updated(page: str) -> str:
-    """A page with the output of every command that it names, and the rows of every file."""
+    """Return the page with new output of its commands and new rows of its files."""
     page = MARKED.sub(lambda found: f"{found[1]}\n{_output(found[2])}\n{found[3]}", page)
     return ROWS.sub(lambda found: f"{found[1]}\n{_table(found[2])}\n{found[3]}", page)
 
