@@ -1,8 +1,8 @@
-# Everything runs in .venv, which is made on first use: make demo, make test.
+# All targets run in .venv. Make creates it on first use.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-sse test-avx2 browser check lint types bench reliability results pages docs fuzz coverage mutation lock audit release-check clean
+.PHONY: demo test test-sse test-avx2 browser check lint types bench reliability results pages docs house fuzz coverage mutation lock audit release-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py demo
@@ -12,7 +12,7 @@ test: .venv/installed browser
 
 check: lint types docs test
 
-# the numerical tests with the vector instructions of older processors: kernels round differently
+# The numerical tests with the vector instructions of older processors, whose kernels round differently.
 NUMERICAL = tests/paper tests/models tests/analysis tests/training
 
 test-sse: .venv/installed
@@ -21,11 +21,11 @@ test-sse: .venv/installed
 test-avx2: .venv/installed
 	ATEN_CPU_CAPABILITY=avx2 DNNL_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n 2 --dist loadfile $(NUMERICAL)
 
-# the explorer's page is tested in a real browser, where one is installed or can be
+# The tests of the explorer's page need Chromium. Install it if this machine allows it.
 browser:
 	@command -v chromium chromium-browser >/dev/null \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -y -q chromium; } \
-	|| echo "Chromium is missing and cannot be installed here; the tests of the explorer's page will be skipped"
+	|| echo "Chromium is not installed and cannot be installed here; pytest skips the tests of the explorer's page"
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -40,34 +40,40 @@ bench: .venv/installed
 		--benchmark-json bench/scaling.json
 	$(BIN)/python bench/plot_scaling.py bench/scaling.json docs/pictures/scaling.png
 
-# the long forms of the tests of reliability: half an hour on two cores
+# Long versions of the reliability tests: half an hour on two cores.
 reliability: .venv/installed
 	$(BIN)/python bench/reliability.py
 
+# Update the tables of README.md and docs/ from records/.
 results: .venv/installed
 	$(BIN)/python docs/update.py
 
+# Run every command of the documentation at full length: minutes.
 pages: .venv/installed
 	$(BIN)/python tests/fixtures/pages.py --full
 
 docs: .venv/installed
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
+# Draw the packages of src/equitrans, their sizes and their imports.
+house: .venv/installed
+	$(BIN)/python docs/picture.py docs/pictures/house.png
+
 fuzz: .venv/installed
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[fuzz]'
 	$(BIN)/python fuzz/run.py --workers 2 --out records/reliability/fuzz-1.json
 
-# how much of the package the tests go through, lines and branches: at least 95 %
+# Coverage of statements and branches by the tests; fails below 95 %.
 coverage: .venv/installed browser
 	$(BIN)/python bench/covered.py
 
-# whether the tests notice when the code is changed: two hours on two cores
+# Mutation testing of the paper, discovery, decoding and the recursive aligner: two hours on two cores.
 mutation: .venv/installed
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutation]'
 	$(BIN)/python bench/mutation.py run --workers 2
 	$(BIN)/python bench/mutation.py write
 
-# constraints.txt says which versions; the lock adds what their files must be
+# Write requirements-dev.lock: the versions of constraints.txt with the hashes of their files.
 lock: .venv/release
 	$(BIN)/python release/lock.py
 

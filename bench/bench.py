@@ -1,13 +1,13 @@
-"""Speed as ratios, both sides measured in this run, on one thread.
+"""Measure speed as ratios, with both sides in one run, on one thread.
 
     make bench
 
 Training compares pairs per second on Add Jump, at the paper's sizes, with the plain implementation
 of the tests: batches of eight pairs, vectorised over positions, the G-stack at every position,
 nothing shared. Decoding compares sentences per second of a model that has learned Add Jump with the
-plain implementation's search, and with our own, one sentence at a time. Then every model of the
-catalog, as its recipe for Add Jump has it: what it trains and what it decodes in a second, and how
-many times as much ours does.
+search of the plain implementation, and with our own search on single sentences. The second table
+has every model with its recipe for Add Jump: pairs trained and sentences decoded per second, and
+the ratio of our default model to it.
 """
 
 import argparse
@@ -32,35 +32,32 @@ from rich.console import Console
 from rich.table import Table
 
 from equitrans import __version__
-from equitrans.analysis.evaluation import predict
-from equitrans.data.batches import Rows, by_form, by_pair, pad_source
-from equitrans.data.scan import CLASSES, load_split
-from equitrans.models import build
-from equitrans.models.configs import TransducerConfig
-from equitrans.paper.base import Autoregressive, Moment
-from equitrans.paper.symmetry import Symmetry
-from equitrans.paper.transducer import Transducer
-from equitrans.paper.vocabulary import EOS
-from equitrans.training.config import RunConfig, TrainingConfig, recipe
+from equitrans.analysis import predict
+from equitrans.data import CLASSES, Rows, by_form, by_pair, load_split, pad_source
+from equitrans.models import TransducerConfig, build
+from equitrans.paper import EOS, Autoregressive, Moment, Symmetry, Transducer
+from equitrans.training import RunConfig, TrainingConfig, recipe
 from equitrans.training.loop import TrainState, train, update
 from plain import PlainTransducer
 
 PAPER = TransducerConfig(k=122, d=7, embedding=223, hidden=67, warm_start=0.0, dropout=0.0)
-"""The paper's sizes for Add Jump."""
+"""Sizes of the paper for Add Jump."""
 
 RECIPES = ("default", "paper", "gordon", "russin", "wu", "attention")
-"""One for every model, and the paper's; ours is the first."""
+"""One recipe per model, and the one of the paper; the first is our default."""
 
 WORDS = 15
-"""So many words has a target of Add Jump's test on average."""
+"""Mean number of words of a target in the test set of Add Jump."""
 
 
 def main() -> None:
-    """Measure, print a table, and write all figures as JSON."""
+    """Measure, print the tables, and write all figures as JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=12.0, help="for each side of a ratio")
+    parser.add_argument(
+        "--seconds", type=float, default=12.0, help="seconds for each side of a ratio"
+    )
     parser.add_argument("--out", type=Path, default=Path("bench/results.json"))
     asked = parser.parse_args()
     torch.set_num_threads(1)
@@ -73,7 +70,7 @@ def main() -> None:
             *(training(classes, asked.seconds) for classes in ("both", "verbs")),
             *(row for width in (3, 1) for row in decoding(width, asked.seconds)),
         ],
-        # six sides, so a third of the time for each takes as long
+        # six sides instead of two: a third of the time for each
         "models": models(asked.seconds / 3),
     }
     asked.out.write_text(json.dumps(results, indent=2) + "\n")
@@ -115,10 +112,10 @@ def main() -> None:
 
 
 def rates(jobs: Sequence[Iterator[float]], seconds: float) -> list[float]:
-    """Units per second of endless jobs, run in turns so that all see the same machine."""
+    """Return units per second of endless jobs, which run alternately under the same conditions."""
     spent, done = [0.0] * len(jobs), [0.0] * len(jobs)
     for job in jobs:
-        next(job)  # the first round warms up
+        next(job)  # warm-up
     while min(spent) < seconds:
         turn = spent.index(min(spent))
         started = time.perf_counter()
@@ -132,7 +129,7 @@ def ratio(what: str, unit: str, ours: float, plain: float) -> dict[str, object]:
 
 
 def training(classes: str, seconds: float) -> dict[str, object]:
-    """Pairs per second, every pair counted, copies too."""
+    """Return training pairs per second; every pair counts, duplicates too."""
     pairs = load_split("add_jump").train
     symmetry = Symmetry.of(CLASSES[classes], pairs)
     rows = Rows.of(pairs, symmetry)
@@ -144,7 +141,7 @@ def training(classes: str, seconds: float) -> dict[str, object]:
         state = TrainState.new(build(PAPER, symmetry), config, seed=0)
         generator = torch.Generator().manual_seed(0)
         for _ in itertools.count():
-            # an epoch is the unit, so that every form is counted with all its pairs
+            # the unit is an epoch, so that every form counts with all its pairs
             for batch in by_form(rows, forms=config.batch, generator=generator):
                 update(state, batch, config, Moment(1, 0.5))
             yield float(count.sum())
@@ -167,12 +164,12 @@ def training(classes: str, seconds: float) -> dict[str, object]:
 
 
 def decoding(width: int, seconds: float) -> list[dict[str, object]]:
-    """Sentences per second of a model that has learned when to stop, or it would decode to the
+    """Return decoded sentences per second of a trained model; an untrained one would decode to the
     limit."""
     sentences = [x for x, _ in load_split("add_jump").test]
     model = _learned()
     plain_model = PlainTransducer(model)
-    # a stride that all templates and lengths fall under in turn
+    # this stride selects all templates and lengths
     turns = range(0, len(sentences), 97)
 
     def ours() -> Iterator[float]:
@@ -213,7 +210,7 @@ def _learned() -> Transducer:
 
 
 def models(seconds: float) -> list[dict[str, object]]:
-    """Every model as its recipe has it."""
+    """Measure every model with its recipe."""
     configs = [
         RunConfig.from_settings({"split": "add_jump"} | recipe(name, "add_jump"))
         for name in RECIPES
@@ -243,7 +240,7 @@ def _new(config: RunConfig) -> TrainState:
 
 
 def _trained(state: TrainState, config: RunConfig) -> Iterator[float]:
-    """Updates: one of pairs, or an epoch of forms, for every form to count with all its pairs."""
+    """Train endlessly, one batch of pairs or one epoch of forms at a time."""
     pairs = load_split("add_jump").train
     rows, training = Rows.of(pairs, state.model.sharing), config.training
     generator = torch.Generator().manual_seed(0)
@@ -259,7 +256,7 @@ def _trained(state: TrainState, config: RunConfig) -> Iterator[float]:
 
 
 def _decoded(model: Autoregressive) -> Iterator[float]:
-    """All sentences at once where the model shares work between them, else some at a time."""
+    """Decode endlessly: all sentences at once if the model shares work, else in batches."""
     sentences = [x for x, _ in load_split("add_jump").test]
     some = len(sentences) if model.sharing.classes else 256
     _ending_after(model, WORDS)
@@ -271,7 +268,7 @@ def _decoded(model: Autoregressive) -> Iterator[float]:
 
 
 def _ending_after(model: Autoregressive, words: int) -> None:
-    """Make all targets of a model so long: one that has learned little would not know its end."""
+    """Make a model end every target at this length; an untrained model does not know the end."""
     start, step = model.start, model.step
     said = 0
 

@@ -1,4 +1,4 @@
-"""What a benchmark writes down: the figures and the kind of machine, not its name."""
+"""Reduce the output of pytest-benchmark to figures and the kind of machine, without its name."""
 
 from typing import Any
 

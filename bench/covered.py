@@ -1,9 +1,9 @@
-"""How much of the package the tests go through (make coverage), as a record.
+"""Measure the coverage of the package by its tests, and write a record (make coverage).
 
     python bench/covered.py
-    python bench/covered.py --from coverage.json     # of pytest --cov --cov-report=json
+    python bench/covered.py --from coverage.json     # a report of pytest --cov --cov-report=json
 
-Exit status 1 below 95 % of lines or of branches.
+Exit status 1 below 95 % of statements or branches.
 """
 
 import argparse
@@ -20,17 +20,17 @@ LEAST = 95.0
 
 
 def measure(path: Path) -> None:
-    """Run the tests, with all processes that they start."""
+    """Run the tests and measure all their processes."""
     how = ("-n", "2", "--dist", "loadfile", "--cov", f"--cov-report=json:{path}")
     done = subprocess.run([sys.executable, "-m", "pytest", *how], cwd=ROOT, check=False)
     if done.returncode:
-        sys.exit("tests failed: what they go through is not counted")
+        sys.exit("tests failed; coverage is not recorded")
 
 
 def main() -> int:
-    """Measure, write down, and judge."""
+    """Measure, write the record, and compare with LEAST."""
     parser = argparse.ArgumentParser(description="coverage of the package by its tests")
-    parser.add_argument("--from", dest="measured", type=Path, help="a report that there is already")
+    parser.add_argument("--from", dest="measured", type=Path, help="an existing report")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = asked.measured or Path(folder, "coverage.json")

@@ -1,4 +1,4 @@
-"""How well classes are found, and how fast: the figures of docs/discover.md.
+"""Measure accuracy and speed of the discovery of classes: the figures of docs/discover.md.
 
 python bench/discovery.py [--scan-dir SCAN]
 """
@@ -10,15 +10,22 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from equitrans.data.discovery import Discovery, discover
-from equitrans.data.pairs import Pair
-from equitrans.data.scan import DIRECTIONS, RULES, VERBS, everything, load_split
+from equitrans.data import (
+    DIRECTIONS,
+    RULES,
+    VERBS,
+    Discovery,
+    Pair,
+    discover,
+    everything,
+    load_split,
+)
 
 BOTH = {frozenset(zip(c.source, c.target, strict=True)) for c in (VERBS, DIRECTIONS)}
 
 
 def main() -> None:
-    """Splits, random draws, noise, scale."""
+    """Measure splits, random draws, noise and scale."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--scan-dir", help="folder of the official SCAN files")
     scan_dir = parser.parse_args().scan_dir
@@ -47,7 +54,7 @@ def main() -> None:
 
 
 def row(table: Table, name: str, pairs: list[Pair] | tuple[Pair, ...]) -> Discovery:
-    """Discover and tell."""
+    """Discover classes and add a row to the table."""
     started = time.process_time()
     found = discover(pairs)
     seconds = time.process_time() - started
@@ -58,7 +65,7 @@ def row(table: Table, name: str, pairs: list[Pair] | tuple[Pair, ...]) -> Discov
 
 
 def verdict(found: Discovery) -> str:
-    """Found classes beside SCAN's."""
+    """Compare the classes found with those of SCAN."""
     classes = {frozenset(zip(c.source, c.target, strict=True)) for c in found.classes}
     if classes == BOTH:
         return "exact"
@@ -66,7 +73,7 @@ def verdict(found: Discovery) -> str:
 
 
 def corrupted(pairs: tuple[Pair, ...] | list[Pair], share: float) -> tuple[list[Pair], set[Pair]]:
-    """Distinct pairs, some of them with the target of another."""
+    """Return distinct pairs, some of them with the target of another pair."""
     draw, pairs = random.Random(0), list(dict.fromkeys(pairs))
     wrong = set()
     for i in draw.sample(range(len(pairs)), round(share * len(pairs))):
@@ -76,7 +83,7 @@ def corrupted(pairs: tuple[Pair, ...] | list[Pair], share: float) -> tuple[list[
 
 
 def large() -> list[Pair]:
-    """A hundred thousand pairs with six thousand verbs and four thousand nouns."""
+    """Generate a hundred thousand pairs with six thousand verbs and four thousand nouns."""
     draw = random.Random(0)
     verbs, nouns = [f"v{i}" for i in range(6000)], [f"n{i}" for i in range(4000)]
     pairs = []

@@ -1,10 +1,10 @@
-"""Peak memory of a training, by the number of pairs and of parameters.
+"""Measure the peak memory of a training by the number of pairs and of parameters.
 
     python bench/memory.py --pairs 10000 100000 1000000
 
-Each training is a process of its own, on pairs that are made up and written to a file first:
-commands of up to three clauses over a class of verbs and one of objects. It reads the file as
-``equitrans train --data`` does, trains for a few seconds, and says how much memory it ever had.
+Each training is a separate process. Its pairs are generated and written to a file first: commands
+of up to three clauses over a class of verbs and a class of objects. It reads the file as
+``equitrans train --data`` does, trains for a few seconds, and reports its peak memory.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def measure(folder: Path, pairs: int, hidden: int) -> dict[str, float]:
-    """One training in a new process."""
+    """Run one training in a new process."""
     path, classes = folder / "pairs.tsv", folder / "classes.toml"
     write(path, classes, pairs)
     done = subprocess.run(
@@ -67,7 +67,7 @@ def measure(folder: Path, pairs: int, hidden: int) -> dict[str, float]:
 
 
 def write(path: Path, classes: Path, pairs: int) -> None:
-    """So many distinct pairs."""
+    """Generate ``count`` distinct pairs."""
     draw = random.Random(0)
     seen: set[str] = set()
     with path.open("w") as file:
@@ -91,12 +91,11 @@ def write(path: Path, classes: Path, pairs: int) -> None:
 
 
 def train(path: str, classes: str, hidden: int) -> dict[str, float]:
-    """A run as the command makes it, for a few seconds."""
+    """Train a run as the command does, for a few seconds."""
     import torch
 
-    from equitrans.data.source import load_data
-    from equitrans.training.config import RunConfig
-    from equitrans.training.runs import Run
+    from equitrans.data import load_data
+    from equitrans.training import Run, RunConfig
 
     torch.set_num_threads(1)
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Draw how the time of an update grows, from what ``make bench`` has measured.
+"""Draw how the time of an update grows, from the measurements of ``make bench``.
 
 python bench/plot_scaling.py bench/scaling.json docs/pictures/scaling.png
 """

@@ -1,8 +1,8 @@
-"""How learning a recursive aligner grows with the number of forms, their length, and the rules.
+"""Measure how the learning time of a recursive aligner grows with forms, lengths and rules.
 
     python bench/recursive.py
 
-One core; each line is one learning from pairs drawn with seed 0.
+On one core; each line is one learning run on pairs drawn with seed 0.
 """
 
 import random
@@ -26,7 +26,7 @@ PHRASE = [("<n>", "0"), ("<j> <n>", "1 0"), ("the <n>", "1"), ("P of <n>", "2 0"
 
 
 def tongue(more: int = 0) -> Tongue:
-    """A language of clauses, with so many ways more to join them."""
+    """Return a language of clauses with additional conjunctions."""
     joins = [(f"S join{i} C", "0 2" if i % 2 else "2 0") for i in range(more)]
     return Tongue("long", {"S": [*CHAIN, *joins], "C": CLAUSE, "P": PHRASE}, longest=30)
 
@@ -51,7 +51,7 @@ def measure(what: str, language: Tongue, pairs: int, shortest: int, longest: int
 
 
 def main() -> None:
-    """Three series."""
+    """Measure three series."""
     torch.set_num_threads(1)
     for pairs in (250, 500, 1000, 2000, 4000):
         measure(f"{pairs} pairs, up to 30 words", tongue(), pairs, 1, 30)

@@ -1,10 +1,10 @@
-"""The long forms of the tests of reliability, and what came of them.
+"""Run the long versions of the reliability tests and record the results.
 
     make reliability
     python bench/reliability.py kills-train determinism limits
 
-Each part leaves a file under records/reliability, from which docs/reliability.md has its figures
-(make results).
+Each part writes a file under records/reliability, from which ``make results`` updates the figures
+of docs/reliability.md.
 """
 
 import argparse
@@ -31,19 +31,17 @@ import torch
 import kills
 from equitrans import __version__, settings
 from equitrans.cli.main import main
-from equitrans.data.pairs import Pair
-from equitrans.models.configs import TransducerConfig
-from equitrans.paper.symmetry import LexicalClass
-from equitrans.training.config import TrainingConfig
-from equitrans.training.fitting import fit
-from equitrans.training.trained import WEIGHTS
+from equitrans.data import Pair
+from equitrans.models import TransducerConfig
+from equitrans.paper import LexicalClass
+from equitrans.training import WEIGHTS, TrainingConfig, fit
 
 RECORDS = ROOT / "records" / "reliability"
 Row = dict[str, Any]
 
 
 def kill(work: str, count: int, *, processes: int = 2) -> list[Row]:
-    """Some work killed so often, in halves side by side."""
+    """Kill some work ``count`` times, divided between parallel processes."""
     started = [
         subprocess.Popen(
             [
@@ -57,7 +55,7 @@ def kill(work: str, count: int, *, processes: int = 2) -> list[Row]:
     ]
     found = [process.communicate()[0] for process in started]
     if any(process.returncode for process in started):
-        sys.exit(f"{work} is not what it would have been without a kill")
+        sys.exit(f"{work} differs from a run without kills")
     parts = [json.loads(line) for line in found]
     row = {key: sum(p[key] for p in parts) for key in parts[0] if key != "work"}
     row["files compared in each"] = parts[0]["files compared in each"]
@@ -65,7 +63,7 @@ def kill(work: str, count: int, *, processes: int = 2) -> list[Row]:
 
 
 def determine() -> list[Row]:
-    """One seed, in processes of their own, with one to four workers: one SHA-256 of weights."""
+    """Check that a seed gives one SHA-256 of weights in any process, with one to four workers."""
     rows = []
     with tempfile.TemporaryDirectory() as place, kills.prepared(Path(place)):
         for name, work, counts in (
@@ -81,7 +79,7 @@ def determine() -> list[Row]:
                 files = sorted(folder.rglob(WEIGHTS))
                 seen.append([hashlib.sha256(p.read_bytes()).hexdigest() for p in files])
             if any(each != seen[0] for each in seen):
-                sys.exit(f"{name}: one seed, several weights")
+                sys.exit(f"{name}: one seed gave different weights")
             rows.append(
                 {
                     "work": name,
@@ -95,7 +93,7 @@ def determine() -> list[Row]:
 
 
 def _train(folder: Path, *, workers: int) -> int:
-    assert workers == 1  # it has no others
+    assert workers == 1  # training has no other workers
     return kills.training(folder)
 
 
@@ -109,7 +107,7 @@ def _reproduce(folder: Path, *, workers: int) -> int:
 
 
 def long_sentences(folder: Path) -> int:
-    """Pairs of as many words as a sentence may have, trained for an epoch and decoded."""
+    """Train for an epoch on pairs of the longest allowed sentences, and decode."""
     words = [f"w{i}" for i in range(20)]
     draw = torch.Generator().manual_seed(0)
     pairs = []
@@ -122,7 +120,7 @@ def long_sentences(folder: Path) -> int:
 
 
 def many_words(folder: Path) -> int:
-    """As many words as a vocabulary may have, a class of as many as a class may have."""
+    """Train and decode with the largest allowed vocabulary and the largest allowed class."""
     pairs = []
     for start in range(0, settings.LARGEST_VOCABULARY, 10):
         source = tuple(f"w{i}" for i in range(start, start + 10))
@@ -144,7 +142,7 @@ def _learn(
 
 
 def reach() -> list[Row]:
-    """What is within the limits, each in a process of its own, with the most memory it had."""
+    """Measure the peak memory at the limits, each in a separate process."""
     rows = []
     torch.set_num_threads(1)
     for name, work in (
@@ -175,7 +173,7 @@ def reach() -> list[Row]:
 
 
 def besiege() -> list[Row]:
-    """Fifty clients, ten thousand questions, and no error."""
+    """Send ten thousand requests of fifty clients to the explorer; no answer may be an error."""
     with tempfile.TemporaryDirectory() as place:
         rows = explorer.measure(explorer.train(Path(place)))
     if any(row["errors"] for row in rows):

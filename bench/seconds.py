@@ -1,11 +1,11 @@
-"""How long a training takes from nothing to a chosen model, and what that model is worth.
+"""Measure the time from the start of training to the selected model, and its test accuracy.
 
     python bench/seconds.py --split add_jump --seeds 5
     python bench/seconds.py --device cuda --set training.batch=64 training.updates=1500
 
-Each seed is trained with its recipe to the end, validation included, on one thread; validation
-chooses the epoch, and the test is looked at once, after the clock has stopped. Imports and the
-making of the data are not counted.
+Each seed is trained with its recipe to the end, including validation, on one thread. Validation
+chooses the epoch. The model is tested once, after the clock has stopped. Imports and data
+generation are not counted.
 """
 
 import argparse
@@ -18,13 +18,11 @@ from typing import Any
 
 import torch
 
-from equitrans.analysis.evaluation import evaluate
-from equitrans.data.batches import Rows
-from equitrans.data.source import load_data
+from equitrans.analysis import evaluate
+from equitrans.data import Rows, load_data
 from equitrans.models import build
-from equitrans.paper.base import Model
-from equitrans.paper.symmetry import Symmetry
-from equitrans.training.config import RunConfig, recipe
+from equitrans.paper import Model, Symmetry
+from equitrans.training import RunConfig, recipe
 from equitrans.training.loop import TrainState, train
 
 
@@ -33,13 +31,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--split", default="add_jump")
-    parser.add_argument("--scan-dir", help="the official files; Simple is drawn at random")
+    parser.add_argument("--scan-dir", help="folder of the official SCAN files, for Simple")
     parser.add_argument("--recipe", default="default")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings")
-    parser.add_argument("--out", type=Path, help="where to write the figures as JSON")
+    parser.add_argument("--out", type=Path, help="JSON file for the figures")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     chosen = {name: _value(text) for name, _, text in (s.partition("=") for s in asked.set)}
@@ -47,7 +45,9 @@ def main() -> None:
     settings |= recipe(asked.recipe, asked.split) | chosen
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     if asked.device != "cpu":
-        measure(settings | {"training.epochs": 2}, seed=0, device=asked.device)  # libraries load
+        measure(
+            settings | {"training.epochs": 2}, seed=0, device=asked.device
+        )  # warm-up: libraries are loaded
     found = [measure(settings, seed=seed, device=asked.device) for seed in seeds]
     middle = statistics.median(row["seconds"] for row in found)
     print(f"median {middle:.1f} s, exact match {[row['exact_match'] for row in found]}")
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def measure(settings: dict[str, Any], *, seed: int, device: str) -> dict[str, Any]:
-    """One training."""
+    """Train once and return the figures."""
     config = RunConfig.from_settings(settings | {"seed": seed})
     data = load_data(config.data, seed=seed)
     pairs = data.train + data.valid

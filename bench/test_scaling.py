@@ -1,7 +1,7 @@
-"""How the time of an update grows: one setting moves, the others stay. Run by ``make bench``.
+"""Measure how the time of an update grows with one setting at a time (``make bench``).
 
-Rows are random words, each row a form of its own, so that nothing is shared and every row costs
-what it costs; ``bench/plot_scaling.py`` draws the figures.
+Rows are random words, and each row has its own form, so that rows share no work.
+``bench/plot_scaling.py`` draws the figures.
 """
 
 from typing import Any
@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from equitrans.models import build
-from equitrans.models.configs import TransducerConfig
-from equitrans.paper.base import Batch, Moment
-from equitrans.paper.symmetry import LexicalClass, Symmetry
-from equitrans.paper.vocabulary import BOS, EOS, N_SPECIAL, Vocabulary
-from equitrans.training.config import TrainingConfig
+from equitrans.models import TransducerConfig, build
+from equitrans.paper import BOS, EOS, N_SPECIAL, Batch, LexicalClass, Moment, Symmetry, Vocabulary
+from equitrans.training import TrainingConfig
 from equitrans.training.loop import TrainState, update
 
 USUAL = {"words": 100, "classes": 1, "size": 4, "source": 8, "target": 8, "batch": 32}
@@ -29,7 +26,7 @@ AXES = {
 
 
 def symmetry(words: int, classes: int, size: int) -> Symmetry:
-    """So many words of no class, and classes of one size."""
+    """Return a symmetry with words of no class and classes of one size."""
     members = [tuple(f"{c}.{i}" for i in range(size)) for c in range(classes)]
     every = tuple(f"w{i}" for i in range(words)) + tuple(w for own in members for w in own)
     vocabulary = Vocabulary(every)
@@ -38,7 +35,7 @@ def symmetry(words: int, classes: int, size: int) -> Symmetry:
 
 
 def batch(world: Symmetry, *, source: int, target: int, batch: int) -> Batch:
-    """Random rows."""
+    """Return random rows."""
     draw = torch.Generator().manual_seed(0)
     words = [
         torch.randint(N_SPECIAL, len(world.source), (batch, n), generator=draw)

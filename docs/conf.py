@@ -1,4 +1,4 @@
-"""Sphinx: pages in Markdown, the references from the code."""
+"""Sphinx settings: pages are Markdown, references are made from the code (reference.py)."""
 
 import sys
 from importlib.metadata import version as version_of
@@ -28,5 +28,5 @@ autodoc_inherit_docstrings = False
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|torch|numpy|matplotlib|rich|argparse)\..*"),
-    ("py:obj", r"equitrans\.executors\.(Job|Result)"),
+    ("py:obj", r"equitrans\.experiments\.\w+\.(Job|Result)"),
 ]

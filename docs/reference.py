@@ -1,6 +1,7 @@
-"""Pages made from the code when the documentation is built: commands, rooms, the notebook."""
+"""Directives that make pages from the code: commands, Python API, modules, the notebook."""
 
 import argparse
+import ast
 import base64
 import json
 import pkgutil
@@ -12,7 +13,9 @@ from typing import Any
 from unittest.mock import patch
 
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 import equitrans
@@ -20,14 +23,14 @@ from equitrans.cli.main import COMMANDS
 
 
 class _Found(Exception):  # noqa: N818
-    """Carries a parser out of the command that has made it."""
+    """Carries the parser out of the command that made it."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.parser = parser
 
 
 def find_parser(command: str) -> argparse.ArgumentParser:
-    """The parser that a command reads its options with."""
+    """Return the argument parser of a command."""
 
     def found(parser: argparse.ArgumentParser, *_: object) -> None:
         raise _Found(parser)
@@ -41,7 +44,7 @@ def find_parser(command: str) -> argparse.ArgumentParser:
 
 
 def describe_command(command: str) -> str:
-    """A command in Markdown: what it is for, its arguments and options, its examples."""
+    """Return Markdown for a command: description, arguments, options and examples."""
     parser = find_parser(command)
     lines = [f"## equitrans {command}", "", _plain(parser.description or COMMANDS[command]), ""]
     for action in parser._actions:
@@ -56,7 +59,7 @@ def describe_command(command: str) -> str:
 
 
 def _names(action: argparse.Action) -> str:
-    """The option with what it takes, or the name of an argument."""
+    """Return an option with its value, or the name of an argument."""
     if isinstance(action.metavar, str):
         value = action.metavar
     elif action.choices is not None:
@@ -71,7 +74,7 @@ def _names(action: argparse.Action) -> str:
 
 
 def _spellings(action: argparse.Action) -> list[str]:
-    """The names of an option, without those that only write - as _."""
+    """Return the names of an option, without spellings that only replace - by _."""
     names = list(action.option_strings)
     return [n for n in names if "_" not in n or n.replace("_", "-") not in names]
 
@@ -87,35 +90,52 @@ def _meaning(action: argparse.Action) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown leaves as it is."""
+    """Escape the characters that have a meaning in Markdown."""
     for letter in "\\`*_<|":
         text = text.replace(letter, "\\" + letter)
     return text
 
 
-def home_of(name: str) -> str:
-    """The module that a public name is defined in; constants have none and stand in their room."""
-    constants = {"Permutation": "equitrans.paper.groups"}
-    home = getattr(getattr(equitrans, name), "__module__", None) or "equitrans.data.scan"
-    return home if home.startswith("equitrans.") else constants.get(name, "equitrans.data.scan")
+def face_of(package: ModuleType) -> dict[str, str]:
+    """The names that a package offers, each with the module that the package imports it from."""
+    tree = ast.parse(Path(str(package.__file__)).read_text(encoding="utf-8"))
+    return {
+        alias.name: str(node.module)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("equitrans.")
+        for alias in node.names
+    }
 
 
-def rooms(*, public: bool) -> Iterator[tuple[ModuleType, list[str]]]:
-    """Modules with the public names that they hold, or those that hold others."""
+def home_of(name: str, package: ModuleType = equitrans) -> str:
+    """The module that defines a name of a package, found through one package after the other."""
+    module = package
+    while hasattr(module, "__path__"):
+        module = import_module(face_of(module)[name])
+    return module.__name__
+
+
+def room_of(module: str) -> str:
+    """The package directly below equitrans that a module belongs to, or the module itself."""
+    return ".".join(module.split(".")[:2])
+
+
+def modules() -> Iterator[ModuleType]:
+    """All modules of the package in alphabetical order, without those of the command line."""
     for _, name, _ in sorted(pkgutil.walk_packages(equitrans.__path__, "equitrans."), key=str):
-        if name.startswith("equitrans.cli"):
-            continue
-        names = [n for n in equitrans.__all__ if home_of(n) == name]
-        if names or not public:
-            yield import_module(name), names
+        if not name.startswith("equitrans.cli"):
+            yield import_module(name)
 
 
 def describe_public() -> str:
-    """What ``import equitrans`` offers, room by room."""
+    """The names that ``import equitrans`` offers, one section per package."""
+    rooms: dict[str, list[str]] = {}
+    for name in equitrans.__all__[1:]:  # the first is __version__
+        rooms.setdefault(room_of(home_of(name)), []).append(name)
     lines = []
-    for module, names in rooms(public=True):
-        about = (module.__doc__ or "").split("\n\n")[0].replace("\n", " ")
-        lines += [f"## {module.__name__}", "", _plain(about.replace("``", "").rstrip(":")), ""]
+    for room, names in sorted(rooms.items()):
+        about = (import_module(room).__doc__ or "").split("\n\n")[0].replace("\n", " ")
+        lines += [f"## {room}", "", _plain(about.replace("``", "").rstrip(":")), ""]
         for name in names:
             lines += ["```{eval-rst}", *_auto(name), "```", ""]
     return "\n".join(lines)
@@ -132,19 +152,24 @@ def _auto(name: str) -> list[str]:
 
 
 def describe_inside() -> str:
-    """Everything that is not public, room by room."""
+    """Everything else, one section per module; a package shows its docstring and its names."""
     lines = []
-    for module, names in rooms(public=False):
+    for module in modules():
+        own = [name for name in equitrans.__all__[1:] if home_of(name) == module.__name__]
         lines += [f"## {module.__name__}", ""]
-        lines += ["```{eval-rst}", f".. automodule:: {module.__name__}", "   :members:"]
-        if names:
-            lines += [f"   :exclude-members: {', '.join(names)}"]
+        lines += ["```{eval-rst}", f".. automodule:: {module.__name__}"]
+        if hasattr(module, "__path__"):
+            offered = ", ".join(f"``{name}``" for name in sorted(face_of(module)))
+            lines += ["", f"Names to import from here: {offered}."]
+        else:
+            lines += ["   :members:"]
+            lines += [f"   :exclude-members: {', '.join(own)}"] if own else []
         lines += ["```", ""]
     return "\n".join(lines)
 
 
 def describe_notebook(path: Path) -> str:
-    """An executed notebook in Markdown: its text, its programs and what came out of them."""
+    """Return Markdown for an executed notebook: text, code cells and their outputs."""
     lines: list[str] = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         text = "".join(cell["source"])
@@ -161,13 +186,13 @@ def _output(output: dict[str, Any]) -> list[str]:
     data = output.get("data", {})
     if "image/png" in data:
         content = base64.b64encode(base64.b64decode(data["image/png"])).decode()
-        return [f"![what the cell draws](data:image/png;base64,{content})", ""]
+        return [f"![output of the cell](data:image/png;base64,{content})", ""]
     text = "".join(output.get("text", data.get("text/plain", "")))
     return ["```text", text.rstrip("\n"), "```", ""]
 
 
 class Commands(SphinxDirective):
-    """All commands, each a section."""
+    """Directive: all commands, one section each."""
 
     def run(self) -> list[nodes.Node]:
         return self.parse_text_to_nodes(
@@ -176,21 +201,21 @@ class Commands(SphinxDirective):
 
 
 class Public(SphinxDirective):
-    """All public names, a section for each room."""
+    """Directive: all public names, one section per package."""
 
     def run(self) -> list[nodes.Node]:
         return self.parse_text_to_nodes(describe_public(), allow_section_headings=True)
 
 
 class Inside(SphinxDirective):
-    """All other names, a section for each room."""
+    """Directive: all other names, one section per module."""
 
     def run(self) -> list[nodes.Node]:
         return self.parse_text_to_nodes(describe_inside(), allow_section_headings=True)
 
 
 class Notebook(SphinxDirective):
-    """A notebook, given by its path from the page."""
+    """Directive: a notebook, given by its path relative to the page."""
 
     required_arguments = 1
 
@@ -215,15 +240,30 @@ def _keep(
 def _restore(
     app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
 ) -> None:
-    """Napoleon takes what stands before a colon for a type where it is prose."""
+    """Undo what Napoleon does to attributes: it reads prose before a colon as a type."""
     if name in _prose:
         lines[:] = _prose.pop(name)
 
 
+def _resolve(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, child: nodes.Element
+) -> nodes.reference | None:
+    """Resolve ``equitrans.data.name``, which is documented where it is defined."""
+    package, _, name = str(node["reftarget"]).rpartition(".")
+    try:
+        home = "equitrans" if name in equitrans.__all__ else home_of(name, import_module(package))
+    except (ImportError, KeyError, ValueError):
+        return None
+    python = env.get_domain("py")
+    page, target = str(node["refdoc"]), f"{home}.{name}"
+    return python.resolve_xref(env, page, app.builder, node["reftype"], target, node, child)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the directives known to Sphinx."""
+    """Register the directives with Sphinx."""
     for directive in (Commands, Public, Inside, Notebook):
         app.add_directive(directive.__name__.lower(), directive)
+    app.connect("missing-reference", _resolve)
     app.connect("autodoc-process-docstring", _keep, priority=400)
     app.connect("autodoc-process-docstring", _restore, priority=600)
     return {"parallel_read_safe": True}

@@ -1,4 +1,4 @@
-"""The main job on built-in data: learn SCAN without ever seeing `jump` in a sentence, then use it.
+"""Learn SCAN from data in which `jump` occurs only alone, then use `jump` in sentences.
 
 python examples/demo.py FOLDER
 """
@@ -11,10 +11,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from equitrans import Pair, Run, RunConfig, Trained, TrainingConfig
+from equitrans import DataConfig, Pair, Run, RunConfig, Trained, TrainingConfig
 from equitrans.analysis.plots import draw_alignments, save_figure
-from equitrans.cli.progress import follow
-from equitrans.data.source import DataConfig, load_data
+from equitrans.data import load_data
 
 COMMANDS = [
     "jump",
@@ -28,7 +27,7 @@ COMMANDS = [
 
 
 def main(folder: Path) -> None:
-    """Train for a minute or so, show what comes out, draw one alignment."""
+    """Train for about a minute, show predictions, draw one alignment."""
     torch.set_num_threads(1)
     console = Console(highlight=False)
     config = RunConfig(data=DataConfig(split="add_jump"), training=TrainingConfig(epochs=40))
@@ -36,12 +35,14 @@ def main(folder: Path) -> None:
     alone = sum("jump" in pair.source for pair in data.train)
     together = len({pair for pair in data.train if "jump" in pair.source and len(pair.source) > 1})
     console.print(
-        f"Add Jump: {len(data.train)} training pairs; 'jump' stands alone in {alone} of them "
-        f"(copies of one) and with other words in {together}."
+        f"Add Jump: {len(data.train)} training pairs; 'jump' is alone in {alone} of them "
+        f"(copies of one pair) and with other words in {together}."
     )
     shutil.rmtree(folder, ignore_errors=True)
     run = Run.create(folder / "run", config, data)
-    follow(run.train(data), Console(stderr=True))
+    with Console(stderr=True).status("training") as status:
+        for epoch in run.train(data):
+            status.update(str(epoch))
 
     trained = Trained.load(run.path)
     answers = {pair.source: pair.target for pair in (*data.train, *data.valid, *data.test)}
@@ -61,7 +62,7 @@ def main(folder: Path) -> None:
     source = tuple(COMMANDS[-1].split())
     picture = folder / "alignment.png"
     save_figure(draw_alignments([trained.align(Pair(source, answers[source]))]), picture)
-    console.print(f"which word came from where: {picture}; the model: {run.path}")
+    console.print(f"alignment: {picture}; model: {run.path}")
     console.print(f'try it: .venv/bin/equitrans predict {run.path} "jump twice" --alignments')
 
 

@@ -1,13 +1,13 @@
-"""The recursive aligner in figures: SCAN, random commands, wrong pairs, small languages.
+"""Measure the recursive aligner on SCAN, random commands, wrong pairs and small languages.
 
     python examples/recursive.py splits --scan-dir DIR
     python examples/recursive.py noise --scan-dir DIR
     python examples/recursive.py draws --plot docs/pictures/recursive-draws.png
     python examples/recursive.py tongues
 
-Classes are discovered in the training pairs, but for draws, where they are given (verbs and
-directions), and small languages, which have their own; everything is deterministic but for what
-is drawn, whose seeds are printed. Seconds are of CPU time.
+Classes are discovered in the training pairs, except for draws, where they are given (verbs and
+directions), and for small languages, which have their own. Only the drawn pairs are random; their
+seeds are printed. Seconds are CPU time.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "fixtures"))
 
 from equitrans import Pair, Trained, TransducerConfig, fit, load_split
-from equitrans.data.scan import CLASSES, everything
+from equitrans.data import CLASSES, everything
 from tongues import TONGUES, spoil
 
 RECURSIVE = TransducerConfig(aligner="recursive")
@@ -37,7 +37,7 @@ SIZES = [10, 20, 30, 50, 75, 100, 200]
 
 
 def main() -> None:
-    """Run one of the four."""
+    """Run one of the four measurements."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def splits(asked: argparse.Namespace) -> None:
-    """Every split: accuracy, rules, seconds of learning and of judging."""
+    """Print accuracy, rules, and seconds of learning and evaluation for every split."""
     for name in SPLITS:
         split = load_split(name, asked.scan_dir)
         began = time.process_time()
@@ -62,13 +62,13 @@ def splits(asked: argparse.Namespace) -> None:
         rules = len(trained.model.learned.grammar)
         print(
             f"{name:18} {100 * accuracy:6.2f} %  {rules} rules  "
-            f"learned in {learned - began:.1f} s, judged in {judged - learned:.1f} s",
+            f"learned in {learned - began:.1f} s, evaluated in {judged - learned:.1f} s",
             flush=True,
         )
 
 
 def noise(asked: argparse.Namespace) -> None:
-    """Length with some targets spoiled."""
+    """Learn Length with some wrong targets."""
     split = load_split("length", asked.scan_dir)
     words = sorted({word for pair in split.train for word in pair.target})
     for share in (0.01, 0.05):
@@ -86,14 +86,14 @@ def noise(asked: argparse.Namespace) -> None:
             print(
                 f"length, {100 * share:.0f} % wrong, seed {seed}: "
                 f"{100 * trained.score(split.test):.2f} %; {len(wrong & listed)} of {len(wrong)} "
-                f"wrong pairs listed, {len(listed - wrong)} right ones with them; "
+                f"wrong pairs listed, {len(listed - wrong)} correct pairs listed; "
                 f"{len(trained.model.learned.grammar)} rules, {seconds:.1f} s",
                 flush=True,
             )
 
 
 def draws(asked: argparse.Namespace) -> None:
-    """Accuracy on all other commands after so many random ones."""
+    """Learn from random commands and print the accuracy on all others."""
     commands = everything()
     found: dict[int, list[float]] = {}
     for size in SIZES:
@@ -117,7 +117,7 @@ def draws(asked: argparse.Namespace) -> None:
 
 
 def is_right(trained: Trained, pair: Pair) -> bool:
-    """Whether the likeliest alignment gives the target; a command with an unknown word is wrong."""
+    """Return whether the likeliest alignment gives the target; False if a word is unknown."""
     symmetry = trained.symmetry
     if any(word not in symmetry.source.index for word in pair.source):
         return False
@@ -126,7 +126,7 @@ def is_right(trained: Trained, pair: Pair) -> bool:
 
 
 def plot(found: dict[int, Sequence[float]], path: Path) -> None:
-    """Every draw a dot, the mean a line."""
+    """Draw every draw as a dot and the mean as a line."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5, 3.2), layout="constrained")
@@ -142,7 +142,7 @@ def plot(found: dict[int, Sequence[float]], path: Path) -> None:
 
 
 def tongues(asked: argparse.Namespace) -> None:
-    """The small languages of the tests, with 0, 1 and 5 % of the pairs wrong."""
+    """Learn the small languages of the tests, with 0, 1 and 5 % of the pairs wrong."""
     for tongue in TONGUES:
         for share in (0.0, 0.01, 0.05):
             cells = []

@@ -1,7 +1,7 @@
-"""Known vulnerabilities of everything that is pinned (make audit).
+"""Look for known vulnerabilities of all pinned packages (make audit).
 
-0 if there are none, 1 if there are some. Where the database cannot be reached nothing is known, and
-that is what is said: not audited, status 0, since there is nothing to mend here.
+Exit status 0 if there are none, 1 if there are some. If the database cannot be reached, the result
+is "not audited" with status 0.
 """
 
 import json
@@ -13,10 +13,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def verdict(output: str, errors: str) -> tuple[int, str]:
-    """The exit status and what to say, from what pip-audit has left.
+    """Return the exit status and the message for an output of pip-audit.
 
-    It lists every package, with what is known of it or why nothing is. If nothing is known of any,
-    the database was not there; if of some, these are a finding like any other.
+    It lists every package with its vulnerabilities or with the reason why they are unknown. If all
+    are unknown, the database was not reached; if some are unknown, each of them is a finding.
     """
     try:
         packages = json.loads(output)["dependencies"]
@@ -32,7 +32,7 @@ def verdict(output: str, errors: str) -> tuple[int, str]:
 
 
 def audit(*options: str) -> tuple[str, str]:
-    """What pip-audit says of the pins, and its complaints."""
+    """Return standard output and standard error of pip-audit for the pinned versions."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pip_audit", *options, "--no-deps", "--disable-pip"),
@@ -45,7 +45,7 @@ def audit(*options: str) -> tuple[str, str]:
 
 
 def main() -> int:
-    """Audit the pins; strictly, unless that ends at the first package that is not known."""
+    """Audit the pinned versions; strictly, unless that stops at the first unknown package."""
     output, errors = audit("--strict")
     if not output.strip():
         output, _ = audit()

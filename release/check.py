@@ -1,8 +1,8 @@
-"""What is released, made and tried out (make release-check).
+"""Build a release and try it out (make release-check).
 
-Wheel and sdist are built twice and must come out the same, byte for byte. Each is then installed
-into an empty environment, where a model is trained, used and loaded, outside of the checkout. The
-wheel's environment is written down as a bill of materials (CycloneDX) beside it.
+Wheel and sdist are built twice, and both builds must have the same bytes. Each file is installed
+into an empty environment, which trains, uses and loads a model outside of the checkout. The
+packages in the environment of the wheel are written to a bill of materials (CycloneDX) beside it.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ assert words == ("JUMP", "JUMP"), words
 
 
 def run(*command: object, cwd: Path = ROOT, **environment: str) -> str:
-    """A command that must succeed; nothing of the checkout or of its settings is passed on."""
+    """Run a command that must succeed, without the checkout and its settings."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     done = subprocess.run(
         [str(part) for part in command],
@@ -51,15 +51,15 @@ def run(*command: object, cwd: Path = ROOT, **environment: str) -> str:
 
 
 def build(out: Path) -> dict[str, str]:
-    """The files of a release and their SHA-256."""
-    # the time of the last change, so that the same sources make the same files at any time
+    """Build the files of a release and return their SHA-256."""
+    # the time of the last commit, so that the same sources always give the same files
     epoch = run("git", "log", "-1", "--format=%ct").strip()
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, SOURCE_DATE_EPOCH=epoch)
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(out.iterdir())}
 
 
 def try_out(file: Path, place: Path) -> Path:
-    """Install a file into an empty environment and use it; the environment's Python."""
+    """Install a file into an empty environment, use it, and return its Python."""
     started = time.monotonic()
     venv.create(place / "env", with_pip=True)
     python = place / "env" / "bin" / "python"
@@ -77,7 +77,7 @@ def try_out(file: Path, place: Path) -> Path:
     assert answer == "JUMP JUMP", answer
     loaded = run(python, "-c", LOAD, cwd=place).strip()
     print(
-        f"{file.name}: installed in {installed - started:.0f} s, trained, asked and loaded in "
+        f"{file.name}: installed in {installed - started:.0f} s, trained, used and loaded in "
         f"{time.monotonic() - installed:.0f} s: {loaded}",
         flush=True,
     )
@@ -85,7 +85,7 @@ def try_out(file: Path, place: Path) -> Path:
 
 
 def materials(python: Path, out: Path) -> int:
-    """Write the bill of materials of an environment; how many components it names."""
+    """Write the bill of materials of an environment and return its number of components."""
     run(
         *(sys.executable, "-m", "cyclonedx_py", "environment", python, "--output-reproducible"),
         *("--pyproject", ROOT / "pyproject.toml", "--of", "JSON", "-o", out),
@@ -94,7 +94,7 @@ def materials(python: Path, out: Path) -> int:
 
 
 def main() -> int:
-    """Build, compare, install, use, write down."""
+    """Build twice, compare, install, use, and write the bill of materials."""
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     with tempfile.TemporaryDirectory() as place:

@@ -1,8 +1,8 @@
-"""Make requirements-dev.lock from constraints.txt (make lock).
+"""Write requirements-dev.lock from constraints.txt (make lock).
 
-The versions are those of constraints.txt; the lock adds the hashes of all their files, as the index
-gives them, so that nothing else is installed under their names. It has what the extra ``dev``
-needs. Torch is left out: which of its builds is right depends on the machine.
+The versions are those of constraints.txt. The lock adds the hashes of all their files from the
+index, so that pip refuses any other file. It contains the packages of the extra ``dev``, except
+torch, whose build depends on the machine.
 """
 
 import sys
@@ -18,11 +18,11 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements-dev.lock"
 HEAD = "# Made by make lock from constraints.txt, with the hashes of all files of a version.\n"
 OWN = {"equitrans", "torch", "setuptools"}
-"""What is no part of the lock; what these need is."""
+"""Packages that are not in the lock; their dependencies are."""
 
 
 def needed() -> set[str]:
-    """Every package that the extra ``dev`` brings into this environment."""
+    """Return the names of all packages that the extra ``dev`` installs in this environment."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     queue = [Requirement(text) for text in (*project["dependencies"], *extras["dev"])]
@@ -43,7 +43,7 @@ def needed() -> set[str]:
 
 
 def main() -> int:
-    """Ask the index for the hashes, and write."""
+    """Get the hashes from the index and write the lock."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
     pins = {canonicalize_name(line.partition("==")[0]): line for line in lines}
     repository = PyPIRepository(["--quiet"], cache_dir=str(ROOT / ".venv" / "lock"))
@@ -55,7 +55,7 @@ def main() -> int:
                      if str(c.version) == version]  # fmt: skip
         hashes = sorted({link.hash for link in links if link.hash_name == "sha256"})
         if not hashes:
-            raise SystemExit(f"the index has no hash of {pins[name]}")
+            raise SystemExit(f"the index has no hash for {pins[name]}")
         entries.append(" \\\n".join([pins[name], *(f"    --hash=sha256:{h}" for h in hashes)]))
     LOCK.write_text(HEAD + "\n".join(entries) + "\n", encoding="utf-8")
     print(f"{LOCK.name}: {len(entries)} packages")

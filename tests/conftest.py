@@ -1,4 +1,4 @@
-"""All tests run in float64, on one thread, from a fixed seed."""
+"""All tests run in float64, on one thread, with a fixed seed."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from hypothesis import settings
 settings.register_profile("equitrans", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("equitrans")
 
-# at once, since fixtures of a whole module come before those of a test
+# here and not in a fixture: fixtures of a module run before those of a test
 torch.set_num_threads(1)
 
 
@@ -24,13 +24,13 @@ def _float64() -> Iterator[None]:
 
 @pytest.fixture
 def float32(_float64: None) -> None:
-    """As users have it, for modules about what users do."""
+    """Use float32, the default of users."""
     torch.set_default_dtype(torch.float32)
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run a command line in this process: its status, its output, its errors."""
+    """Return a function that runs a command in this process: status, output, errors."""
     from equitrans.cli.main import main
 
     def call(*arguments: object) -> tuple[int, str, str]:
@@ -43,7 +43,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
 
 @pytest.fixture(scope="session")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of small runs to look at: jump, rules, attention, and an exported model, bare."""
+    """Return a folder with small runs (jump, rules, attention) and an exported model (bare)."""
     from shows import make_runs
 
     return make_runs(tmp_path_factory.mktemp("shown"))

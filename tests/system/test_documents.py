@@ -1,4 +1,4 @@
-"""What the documentation shows is what its commands print; its references are the code's."""
+"""The documentation shows what its commands print, and its references match the code."""
 
 import argparse
 import ast
@@ -32,19 +32,19 @@ def load(name):
     return module
 
 
-update, reference = load("update"), load("reference")
+update, reference, picture = load("update"), load("reference"), load("picture")
 
 
-def test_the_tables_of_the_documentation_are_those_of_the_records():
+def test_tables_in_the_documentation_match_the_records():
     shown = 0
     for path in pages.pages():
         page = path.read_text(encoding="utf-8")
         shown += len(update.MARKED.findall(page)) + len(update.ROWS.findall(page))
-        assert update.updated(page) == page, f"{path} is behind the records: make results"
+        assert update.updated(page) == page, f"{path} differs from the records; run make results"
     assert shown >= 9
 
 
-def test_a_page_that_is_behind_is_noticed():
+def test_an_outdated_table_is_detected():
     page = "<!-- $ equitrans tables table1 -->\nnothing\n<!-- end -->\n"
     assert "| system | Simple |" in update.updated(page)
     page = "<!-- rows of records/reliability/limits.json -->\nnothing\n<!-- end -->\n"
@@ -56,8 +56,8 @@ def test_a_page_that_is_behind_is_noticed():
 
 @pytest.fixture(scope="module")
 def outcomes():
-    """What came of each page, done in one process of its own: without the tests' checks of types,
-    and in float32, as by a reader.
+    """Return the result of each page. A new process runs them, without runtime type checks and in
+    float32, as a reader would.
     """
     done = subprocess.run(
         [sys.executable, ROOT / "tests" / "fixtures" / "pages.py", "--json"],
@@ -69,27 +69,27 @@ def outcomes():
 
 
 @pytest.mark.parametrize("path", pages.pages(), ids=lambda path: path.name)
-def test_a_page_does_as_it_says(path, outcomes):
+def test_a_page_shows_what_its_commands_print(path, outcomes):
     found = outcomes[path.name]
     assert not found["wrong"], found["wrong"]
     shown = re.findall(r"!\[[^\]]*\]\((?:docs/)?pictures/([^)]+)\)", path.read_text("utf-8"))
     made = set(found["pictures"]) | {
         name for line, _ in found["skipped"] for name in re.findall(r"[\w-]+\.png", line)
     }
-    assert set(shown) <= made, f"{path.name} shows pictures that its commands do not make"
+    assert set(shown) <= made, f"{path.name} shows pictures that no command of the page makes"
 
 
-def test_nearly_everything_is_run_and_much_of_it_compared(outcomes):
+def test_most_commands_run_and_many_outputs_are_compared(outcomes):
     ran = sum(len(found["ran"]) for found in outcomes.values())
     skipped = [line for found in outcomes.values() for line, _ in found["skipped"]]
     assert ran >= 60
     assert sum(found["compared"] for found in outcomes.values()) >= 50
-    # installations, downloads, accounts, clusters, and hours of training
+    # skipped: installations, downloads, accounts, clusters, and hours of training
     assert len([line for line in skipped if line.startswith("equitrans")]) <= 17, skipped
     assert len(skipped) <= 42, skipped
 
 
-def test_pictures_are_small():
+def test_pictures_have_at_most_100_kb():
     for path in (DOCS / "pictures").iterdir():
         assert path.stat().st_size <= 100_000, path
 
@@ -100,7 +100,7 @@ def read(tmp_path, text):
     return pages.Reader(tmp_path / "folder").read(page)
 
 
-def test_a_page_that_tells_the_truth_passes(tmp_path):
+def test_a_page_with_correct_output_passes(tmp_path):
     found = read(
         tmp_path,
         "<!-- test: file words.tsv -->\n```text\na\tA\n```\n\n"
@@ -118,18 +118,18 @@ def test_a_page_that_tells_the_truth_passes(tmp_path):
         ("```console\n$ equitrans --version\nsomething else\n```", "should print"),
         ("```console\n$ equitrans nonsense\n```", "status 2"),
         ("```console\n$ false\n```", "status 1"),
-        ("```console\nls\n```", "begins with"),
+        ("```console\nls\n```", "starts with"),
         ("```python\n1 + 1  # 3\n```", "is 2"),
         ("```python\nimport nowhere\n```", "No module named"),
-        ("<!-- test: be kind -->\n```console\n$ true\n```", "not understood"),
-        ("<!-- test: skip -->\n```console\n$ true\n```", "not understood"),
-        ("<!-- test: skip 1 because -->\n```console\n$ true\n```", "not understood"),
+        ("<!-- test: be kind -->\n```console\n$ true\n```", "not a known comment"),
+        ("<!-- test: skip -->\n```console\n$ true\n```", "not a known comment"),
+        ("<!-- test: skip 1 because -->\n```console\n$ true\n```", "not a known comment"),
         ("<!-- test: skip 1 because of a -->\n```console\n$ true\n$ false\n```", "status 1"),
         ("<!-- test: scan with --no -->\n```console\n$ equitrans scan list\n```", "status 2"),
-        ("<!-- test: status 1 -->\nHello.\n", "right above its block"),
+        ("<!-- test: status 1 -->\nHello.\n", "directly above its block"),
     ],
 )
-def test_a_page_that_does_not_is_noticed(tmp_path, text, message):
+def test_a_page_with_wrong_output_or_comments_fails(tmp_path, text, message):
     assert message in (read(tmp_path, text).wrong or "")
 
 
@@ -147,17 +147,17 @@ def test_a_page_that_does_not_is_noticed(tmp_path, text, message):
         ("loss 0.5", "loss nan\n", True, False),
     ],
 )
-def test_output_is_compared_word_for_word(shown, output, any_figures, same):
+def test_output_is_compared_exactly_except_where_allowed(shown, output, any_figures, same):
     assert pages.matches(shown.split("\n"), output, any_figures=any_figures) is same
 
 
 def broken_links(text, folder):
-    """Links to files that are not there; Sphinx looks after those of its own pages."""
+    """Return links to missing files; Sphinx checks the links between its own pages."""
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", re.sub(r"`[^`]*`", "", text))
     return [link for link in links if not (folder / link).exists()]
 
 
-def test_links_of_the_readme_lead_somewhere():
+def test_links_of_the_readme_exist():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert readme.count("](docs/") >= 10
     assert not broken_links(readme, ROOT)
@@ -177,18 +177,18 @@ def unknown_tests(text):
     return [f"{file}::{name}" for file, name in named if name not in functions_of(file)]
 
 
-def test_every_test_that_the_documentation_names_exists():
+def test_tests_named_in_the_documentation_exist():
     theory = (DOCS / "theory.md").read_text(encoding="utf-8")
     assert theory.count(".py::") >= 40
     for path in pages.pages():
         assert not unknown_tests(path.read_text(encoding="utf-8")), path
 
 
-def test_a_test_that_does_not_exist_is_noticed():
+def test_a_missing_test_is_detected():
     assert unknown_tests("`test_groups.py::test_nothing`") == ["test_groups.py::test_nothing"]
 
 
-def test_every_statement_of_the_paper_has_its_code_and_its_test():
+def test_every_statement_of_the_paper_has_code_and_a_test():
     theory = (DOCS / "theory.md").read_text(encoding="utf-8")
     sections = {part.partition("\n")[0]: part for part in theory.split("\n### ")[1:]}
     for kind, numbers in (("Definition", range(1, 10)), ("Theorem", range(1, 5))):
@@ -204,7 +204,7 @@ def test_every_statement_of_the_paper_has_its_code_and_its_test():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_command_reference_has_every_option_and_examples_that_are_understood(command):
+def test_the_command_reference_has_every_option_and_valid_examples(command):
     text = reference.describe_command(command)
     parser = reference.find_parser(command)
     actions = [a for a in parser._actions if a.help != argparse.SUPPRESS]
@@ -227,6 +227,22 @@ def test_the_api_reference_has_every_public_name():
         assert f":: equitrans.{name}\n" in text, name
 
 
+def test_a_name_of_a_package_leads_to_the_module_that_defines_it():
+    assert reference.home_of("Group") == equitrans.Group.__module__
+    assert reference.home_of("VERBS").startswith("equitrans.data.")  # a constant
+    with pytest.raises(KeyError):
+        reference.home_of("nonsense")
+
+
+def test_the_picture_of_the_packages_stacks_them_by_imports():
+    sizes, imports = picture.read_package()
+    places = picture.from_bottom_to_top(sizes, imports)
+    assert (places[0], places[-1]) == (picture.BASE, "cli")
+    assert all(places.index(upper) > places.index(lower) for upper, lower in imports)
+    lines = sum(len(p.read_text("utf-8").splitlines()) for p in picture.PACKAGE.rglob("*.py"))
+    assert sum(sum(modules.values()) for modules in sizes.values()) == lines
+
+
 # --- notebook
 
 
@@ -242,8 +258,8 @@ def texts(notebook):
     ]
 
 
-@pytest.mark.filterwarnings("ignore")  # of the notebook's machinery
-def test_the_notebook_runs_from_top_to_bottom_and_prints_what_it_shows(tmp_path):
+@pytest.mark.filterwarnings("ignore")  # from the Jupyter packages
+def test_the_notebook_prints_what_it_shows(tmp_path):
     kept = nbformat.read(NOTEBOOK, as_version=4)
     run = nbformat.read(NOTEBOOK, as_version=4)
     for cell in run.cells:

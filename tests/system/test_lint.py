@@ -1,8 +1,9 @@
-"""The lint rules that keep code out of data: each is seen to refuse what it is for."""
+"""The lint rules against code in data files refuse what they should, and nothing else."""
 
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def lint(code: str) -> subprocess.CompletedProcess[str]:
-    """What the project's rules say of a file of the package."""
+    """Return the result of ruff, with the rules of the project, on a file of the package."""
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or "ruff"
     return subprocess.run(
         [ruff, "check", "--no-cache", "--output-format=concise", "--stdin-filename=src/x.py", "-"],
@@ -40,12 +41,19 @@ def lint(code: str) -> subprocess.CompletedProcess[str]:
         ('exec("1")', "S102 "),
     ],
 )
-def test_what_could_run_the_code_of_others_is_refused(code, rule):
+def test_functions_that_can_run_foreign_code_are_refused(code, rule):
     done = lint(code)
     assert done.returncode == 1
     assert rule in done.stdout
 
 
-def test_what_cannot_is_not():
+def test_reading_json_is_allowed():
     done = lint('import json\n\njson.loads("1")')
     assert done.returncode == 0, done.stdout
+
+
+def test_paths_of_mutation_testing_exist():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    settings = project["tool"]["mutmut"]
+    paths = settings["only_mutate"] + settings["pytest_add_cli_args_test_selection"]
+    assert [path for path in paths if not list(ROOT.glob(path))] == []

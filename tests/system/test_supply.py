@@ -1,4 +1,4 @@
-"""What the project depends on: little, pinned, and known by its hash."""
+"""The dependencies of the project are few, pinned, and locked with hashes."""
 
 import importlib.util
 import json
@@ -12,16 +12,16 @@ from test_architecture import imports, modules
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-CORE = {"jaxtyping", "jsonargparse", "numpy", "rich", "safetensors", "torch"}
+CORE = {"filelock", "jaxtyping", "jsonargparse", "numpy", "rich", "safetensors", "torch"}
 
 
 def name(requirement: str) -> str:
-    """The package of a requirement, spelled one way."""
+    """Return the normalised name of the package of a requirement."""
     return re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-").replace(".", "-")
 
 
 def pins(text: str) -> dict[str, str]:
-    """The packages of a file and their versions."""
+    """Return the pinned packages of a file with their versions."""
     lines = [line.partition(" ")[0] for line in text.splitlines() if re.match(r"[\w.-]+==", line)]
     return {name(line): line.partition("==")[2] for line in lines}
 
@@ -30,33 +30,33 @@ CONSTRAINTS = pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
 LOCK = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
 
 
-def test_the_core_needs_six_packages():
+def test_the_core_needs_seven_packages():
     assert {name(r) for r in PROJECT["dependencies"]} == CORE
 
 
 def strangers(imported: set[str]) -> set[str]:
-    """Top names that are neither Python's nor ours nor declared."""
+    """Return the packages that are neither in the standard library nor declared."""
     declared = CORE | {name(r) for rs in PROJECT["optional-dependencies"].values() for r in rs}
-    declared |= {"sklearn"} if "scikit-learn" in declared else set()  # spelled so where imported
+    declared |= {"sklearn"} if "scikit-learn" in declared else set()  # its import name
     tops = {each.partition(".")[0] for each in imported}
     return {top for top in tops if top not in sys.stdlib_module_names and top not in declared}
 
 
-def test_what_is_imported_is_declared():
+def test_imported_packages_are_declared():
     for _, path in modules():
         assert strangers(imports(path)) == set(), path
 
 
-def test_an_import_that_is_not_declared_is_noticed():
+def test_an_undeclared_import_is_detected():
     assert strangers({"yaml.safe_load", "json", "torch.nn", "equitrans.data.pairs"}) == {"yaml"}
 
 
-def test_everything_that_is_declared_is_pinned():
+def test_declared_packages_are_pinned():
     for requirements in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()):
         assert {name(r) for r in requirements} - {"equitrans"} <= CONSTRAINTS.keys()
 
 
-def test_the_lock_has_the_versions_of_the_constraints_each_with_hashes():
+def test_the_lock_has_the_pinned_versions_with_hashes():
     locked = pins(LOCK)
     assert locked.keys() >= {"numpy", "pytest", "ruff", "mypy", "pyyaml", "hypothesis", "sphinx"}
     assert "torch" not in locked
@@ -89,7 +89,7 @@ def load_audit():
         ),
     ],
 )
-def test_an_audit_is_clean_or_not_or_was_none(packages, status, said):
+def test_the_audit_reports_findings_or_that_it_was_not_possible(packages, status, said):
     output = "" if packages is None else json.dumps({"dependencies": packages})
     verdict = load_audit().verdict(output, "trying\nno route\n")
     assert verdict[0] == status
