@@ -1,11 +1,11 @@
 """The explorer under load: python bench/explorer.py [RUN].
 
-The server has one core to itself and the clients have another. First 8 clients ask what a person
-asks of commands that the run's data have: 95 of 100 answers have to come within 50 ms. The same of
-commands that no data have shows what it takes where nothing is foreseen. Then 50 clients ask 10,000
-times: no answer may be an error, and memory may not grow without bound. Exit status 1 if a promise
-is broken. Without a RUN, a small one is trained first. Nobody thinks between two questions, so
-times are those of a core that is never idle; another program on it makes them longer.
+The server runs on one core and the clients on another. First 8 clients ask about commands of the
+run's data, in the way a person does: 95 % of the answers must arrive within 50 ms. Then 8 clients
+ask about commands outside the data, which the server has not predicted in advance. Then 50 clients
+send 10,000 requests: no answer may be an error, and memory must stay bounded. The exit status is 1
+if one of these promises is broken. Without a RUN, the benchmark trains a small one first. Clients
+never pause, so the server's core is never idle; other programs on it make the times longer.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from urllib.parse import quote, urlencode
 
 LIMIT_MS = 50.0
 GROWTH_MB = 200
-"""Twice what is kept of answers and predictions at most, and room for the allocator."""
+"""Largest growth of memory in MB: the cache of 64 MB, and overhead of the allocator."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Outcome:
 
 
 def paths(run: str, commands: list[str], seed: int = 0) -> Iterator[Asked]:
-    """What people ask: mostly of a command that they have just typed, or swapped a word of."""
+    """Yield the requests of a person who types commands and swaps words."""
     rng = random.Random(seed)
     base = f"/api/models/{quote(run)}"
     while True:
@@ -67,7 +67,7 @@ def paths(run: str, commands: list[str], seed: int = 0) -> Iterator[Asked]:
 
 
 async def client(port: int, work: Iterator[Asked], results: list[Outcome]) -> None:
-    """One connection that asks again as soon as it is answered."""
+    """Send requests on one connection, each as soon as the last one is answered."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for asked in work:
         start = time.perf_counter()
@@ -82,7 +82,7 @@ async def client(port: int, work: Iterator[Asked], results: list[Outcome]) -> No
 
 
 async def hammer(port: int, work: Iterator[Asked], *, clients: int, requests: int) -> list[Outcome]:
-    """So many requests, from so many clients at once."""
+    """Send requests from several clients at once; return all outcomes."""
     results: list[Outcome] = []
     shared = (next(work) for _ in range(requests))
     await asyncio.gather(*(client(port, shared, results) for _ in range(clients)))
@@ -95,7 +95,7 @@ def percentile(numbers: list[float], share: float) -> float:
 
 
 def report(results: list[Outcome]) -> tuple[float, float]:
-    """Print times by kind; the median and the 95th percentile of all."""
+    """Print times by kind of request; return the median and the 95th percentile of all."""
     kinds: defaultdict[str, list[float]] = defaultdict(list)
     for outcome in results:
         kinds[outcome.kind].append(outcome.ms)
@@ -107,7 +107,7 @@ def report(results: list[Outcome]) -> tuple[float, float]:
 
 
 def resident_mb(pid: int) -> float:
-    """What a process holds in memory (Linux)."""
+    """Return the resident memory of a process in MB (Linux)."""
     for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
@@ -115,13 +115,13 @@ def resident_mb(pid: int) -> float:
 
 
 def used_seconds(pid: int) -> float:
-    """What a process has used of its core (Linux)."""
+    """Return the CPU time of a process in seconds (Linux)."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def settle(pid: int) -> None:
-    """Wait until a process has nothing more to do: what it foresees is foreseen."""
+    """Wait until a process is idle, after its warm-up."""
     used = -1.0
     while (now := used_seconds(pid)) - used > 0.02:
         used = now
@@ -129,7 +129,7 @@ def settle(pid: int) -> None:
 
 
 def train(folder: Path) -> Path:
-    """A small run, if none is given."""
+    """Train a small run; return its directory."""
     out = folder / "small"
     options = ["--split", "add_jump", "--training.epochs", "4", "--out", str(out), "--quiet"]
     subprocess.run([sys.executable, "-m", "equitrans.cli.main", "train", *options], check=True)
@@ -137,7 +137,7 @@ def train(folder: Path) -> Path:
 
 
 def measure(run: Path) -> list[dict[str, Any]]:
-    """Ask a server of its own, and say what came of it."""
+    """Start a server, measure it, and return one row per phase."""
     from equitrans.data.scan import everything
 
     commands = [" ".join(pair.source) for pair in everything()]
@@ -168,7 +168,7 @@ def measure(run: Path) -> list[dict[str, Any]]:
             work = paths(run.resolve().name, asked, number)
             found = asyncio.run(hammer(port, work, clients=clients, requests=requests))
             used = 1000 * (used_seconds(server.pid) - used) / requests
-            print(f"  {used:.1f} ms of the server's core a request")
+            print(f"  {used:.1f} ms of CPU time per request")
             median, p95 = report(found)
             rows.append(
                 {
@@ -190,7 +190,7 @@ def measure(run: Path) -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Measure, and say which promises are kept."""
+    """Measure, and print which promises are kept."""
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(Path(sys.argv[1]) if len(sys.argv) > 1 else train(Path(folder)))
     growth = rows[-1]["after"] - rows[-1]["memory before, MB"]

@@ -403,7 +403,11 @@ def test_predictions_asked_for_together_are_made_in_one_batch_and_cached():
     calls = len(CALLS)
     assert calls <= 3
     assert ask(models, commands) == together[:40]
+    questions = [Question("m", (), command) for command in commands]
+    assert [models.cached_answer(question) for question in questions] == together[:40]
     assert len(CALLS) == calls
+    for other in ("junp twice", "jump around", "jump " * 65):
+        assert models.cached_answer(Question("m", (), other)) is None
     alone = models.find("m").trained.n_best(commands, n=registry.N_BEST, width=registry.N_BEST)
     assert [[guess.words for guess in answer.best] for answer in together[:40]] == [
         [p.words for p in best] for best in alone

@@ -23,7 +23,7 @@ expect.set_options(timeout=20_000)
 
 @pytest.fixture(scope="module")
 def address(shown):
-    """The address that the command prints; it ends at Ctrl-C and says so in one line."""
+    """The address that the command prints; Ctrl-C stops the server with a message of one line."""
     runs = [str(shown / name) for name in ("jump", "rules", "attention", "bare")]
     command = [sys.executable, "-m", "equitrans.cli.main", "explore", *runs, "--port", "0"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -50,7 +50,7 @@ def browser():
 
 @pytest.fixture
 def open_page(browser, address):
-    """Open the page; whatever it logs, asks elsewhere, or breaks of its own policy is an error."""
+    """Open the page; a logged error, a request to another server or a violated policy fails."""
     wrong: list[str] = []
     contexts = []
 
@@ -71,7 +71,7 @@ def open_page(browser, address):
 
 
 def _is_wrong(message):
-    """A refused request is logged by the browser itself, and is what some tests are about."""
+    """Some tests cause refused requests, which the browser logs as errors."""
     return message.type == "error" and "Failed to load resource" not in message.text
 
 
@@ -79,9 +79,9 @@ def token(page, word):
     return page.locator(".sentence").get_by_role("button", name=word, exact=True)
 
 
-def test_a_command_is_typed_and_its_alignment_read_with_mouse_and_keys(open_page):
+def test_alignment_of_a_typed_command_is_read_with_mouse_and_keys(open_page):
     page = open_page()
-    expect(page.get_by_text("Type a command above")).to_be_visible()  # nothing yet
+    expect(page.get_by_text("Type a command above")).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("jump twice")
     expect(page.locator(".said")).to_contain_text("I_JUMP")
@@ -90,7 +90,7 @@ def test_a_command_is_typed_and_its_alignment_read_with_mouse_and_keys(open_page
     cell.hover()
     readout = page.locator(".readout")
     expect(readout).to_contain_text("I_JUMP ← jump")
-    expect(readout).to_contain_text("p(a), by classes alone")
+    expect(readout).to_contain_text("p(a), from classes only")
     expect(readout).to_contain_text("p(y | x), I_JUMP from jump")
     cell.click()
     page.keyboard.press("ArrowLeft")
@@ -102,7 +102,7 @@ def test_a_command_is_typed_and_its_alignment_read_with_mouse_and_keys(open_page
     expect(page).to_have_url(re.compile("target="))
 
 
-def test_a_command_can_be_picked(open_page):
+def test_suggested_command_is_picked(open_page):
     page = open_page()
     chip = page.locator("#picks .chip").first
     text = chip.inner_text()
@@ -113,7 +113,7 @@ def test_a_command_can_be_picked(open_page):
     expect(page.get_by_text("Type a command above")).to_be_visible()
 
 
-def test_tabs_are_walked_with_the_keys(open_page):
+def test_arrow_keys_change_tabs(open_page):
     page = open_page("?command=jump&tab=table")
     expect(page.locator("td.edge-top.edge-left")).to_have_count(2)  # two classes outlined
     page.get_by_role("tab", name="Table").focus()
@@ -125,12 +125,12 @@ def test_tabs_are_walked_with_the_keys(open_page):
     expect(page.get_by_role("tab", name="Errors")).to_be_focused()
 
 
-def test_a_word_is_swapped_by_clicking_it(open_page):
+def test_clicking_a_word_swaps_it(open_page):
     page = open_page("?command=jump+twice")
     token(page, "jump").click()
     page.get_by_role("button", name="walk", exact=True).click()
     expect(page.get_by_label("Command", exact=True)).to_have_value("walk twice")
-    facts = page.get_by_label("What the swap did")
+    facts = page.get_by_label("Effect of the swap")
     expect(facts).to_contain_text("After jump → walk")
     expect(facts).to_contain_text("the form provably stays")
     expect(facts).to_contain_text("p(a), the alignment provably stays")
@@ -144,21 +144,23 @@ def test_a_word_is_swapped_by_clicking_it(open_page):
     expect(token(page, "jump")).to_be_focused()
 
 
-def test_a_model_without_symmetry_says_so(open_page):
+def test_model_without_symmetry_has_explanations_in_place_of_views(open_page):
     page = open_page("?run=attention&command=walk+twice&from=jump+twice&tab=table")
-    expect(page.get_by_label("What the swap did")).to_contain_text("nothing is promised")
+    expect(page.get_by_label("Effect of the swap")).to_contain_text("nothing is promised")
     expect(page.get_by_text("This model has no translator")).to_be_visible()
     page.get_by_role("tab", name="Alignment").click()
-    expect(page.get_by_text("Attention is soft here")).to_be_visible()
+    expect(page.get_by_text("Attention is soft")).to_be_visible()
     page.get_by_role("tab", name="Derivation").click()
     expect(page.get_by_text("--model.aligner recursive")).to_be_visible()
 
 
-def test_orbits_are_watched_over_epochs(open_page):
+def test_slider_shows_orbits_over_epochs(open_page):
     page = open_page(f"?command={SENTENCE.replace(' ', '+')}&tab=orbits&epoch=0")
     expect(page.locator(".epochs output")).to_have_text("epoch 0")
     expect(page.locator(".count")).to_contain_text("16 pairs · in theory 4 × 4 · observed")
-    expect(page.locator(".orbit")).to_have_count(4)  # before training, as theory has it
+    expect(page.locator(".orbit")).to_have_count(
+        4
+    )  # before training, observed orbits are the theoretical ones
     slider = page.get_by_role("slider", name="epoch")
     slider.press("ArrowRight")
     expect(page.locator(".epochs output")).to_have_text("epoch 10")
@@ -169,24 +171,24 @@ def test_orbits_are_watched_over_epochs(open_page):
     expect(page.get_by_label("Command", exact=True)).not_to_have_value(SENTENCE)
 
 
-def test_where_nothing_was_recorded_the_page_says_how_to(open_page):
+def test_run_without_recorded_orbits_shows_how_to_record_them(open_page):
     page = open_page("?run=rules&command=walk+and+run&tab=orbits")
     expect(page.get_by_text("Nothing was recorded through training.")).to_be_visible()
     expect(page.get_by_text('--orbits "walk and run"')).to_be_visible()
     expect(page.locator(".orbit").first).to_be_visible()
 
 
-def test_a_derivation_is_drawn_and_a_refusal_explained(open_page):
+def test_derivation_is_drawn_and_refusal_explained(open_page):
     page = open_page("?run=rules&command=jump+twice+and+walk&tab=derivation")
     tree = page.get_by_role("group", name="Derivation tree")
     expect(tree.locator(".node").first).to_contain_text("□ and □ → 0 2")
     expect(tree.locator(".leaf")).to_have_count(4)
     page.get_by_label("Command", exact=True).fill("jump jump")
-    expect(page.get_by_text("rather than guess")).to_be_visible()
+    expect(page.get_by_text("instead of guessing")).to_be_visible()
     expect(page.get_by_text("No rule derives this command")).to_have_count(2)
 
 
-def test_a_word_is_added_and_used_at_once(open_page):
+def test_added_word_is_used_at_once(open_page):
     page = open_page("?command=jump+twice&tab=words")
     form = page.get_by_role("form", name="Add a word to a class")
     form.get_by_label("word", exact=True).fill("jump")
@@ -202,25 +204,25 @@ def test_a_word_is_added_and_used_at_once(open_page):
     token(page, "blick").click()
     page.get_by_role("button", name="run", exact=True).click()
     expect(page.locator(".said")).to_contain_text("I_RUN")
-    page.get_by_role("link", name="take blick away").click()
+    page.get_by_role("link", name="remove blick").click()
     expect(page.get_by_text("No training was needed")).to_have_count(0)
 
 
-def test_two_runs_stand_side_by_side(open_page):
+def test_two_runs_are_compared_side_by_side(open_page):
     page = open_page("?command=jump+twice")
-    page.get_by_label("beside").select_option("attention")
+    page.get_by_label("compare with").select_option("attention")
     expect(page.get_by_role("heading", name="attention")).to_be_visible()
-    expect(page.get_by_text("They differ.")).to_be_visible()
+    expect(page.get_by_text("The predictions differ.")).to_be_visible()
     expect(page.locator(".said .moved").first).to_be_visible()
     expect(page.get_by_role("grid")).to_have_count(2)
-    page.get_by_label("beside").select_option("bare")
-    expect(page.get_by_text("Both say the same.")).to_be_visible()
+    page.get_by_label("compare with").select_option("bare")
+    expect(page.get_by_text("Both predictions are the same.")).to_be_visible()
     expect(page).to_have_url(re.compile("with=bare"))
-    page.get_by_label("beside").select_option("nothing")
+    page.get_by_label("compare with").select_option("nothing")
     expect(page.get_by_role("grid")).to_have_count(1)
 
 
-def test_errors_are_filtered_and_lead_to_their_alignments(open_page):
+def test_errors_are_filtered_and_link_to_alignments(open_page):
     page = open_page("?run=attention&tab=errors")
     expect(page.get_by_text("exact match")).to_be_visible()
     expect(page.get_by_role("progressbar")).to_have_count(0)  # done
@@ -233,7 +235,9 @@ def test_errors_are_filtered_and_lead_to_their_alignments(open_page):
     page.get_by_role("link", name="expected").first.click()
     expect(page.get_by_text("back to the prediction")).to_be_visible()
     page.go_back()
-    command = link.inner_text()  # now, when the list cannot be that of all templates any more
+    command = (
+        link.inner_text()
+    )  # read after the filter, because the list of all templates comes first
     link.click()
     expect(page.get_by_label("Command", exact=True)).to_have_value(command)
     expect(page.get_by_role("grid")).to_be_visible()
@@ -241,7 +245,7 @@ def test_errors_are_filtered_and_lead_to_their_alignments(open_page):
     expect(page.get_by_text("exported without its data")).to_be_visible()
 
 
-def test_a_bad_word_and_a_missing_run_have_a_way_out(open_page):
+def test_unknown_word_and_unknown_run_have_links_to_repair_them(open_page):
     page = open_page("?command=junp+twice")
     expect(page.get_by_role("alert")).to_have_count(1)
     expect(page.get_by_role("alert")).to_contain_text("unknown word 'junp'; did you mean 'jump'?")
@@ -253,7 +257,7 @@ def test_a_bad_word_and_a_missing_run_have_a_way_out(open_page):
     expect(page.locator(".said")).to_contain_text("I_JUMP")
 
 
-def test_a_server_that_is_gone_is_said_to_be(open_page):
+def test_page_reports_a_server_that_does_not_answer(open_page):
     page = open_page("?command=jump")
     expect(page.locator(".said")).to_be_visible()
     page.route("**/api/**", lambda route: route.abort())
@@ -261,18 +265,18 @@ def test_a_server_that_is_gone_is_said_to_be(open_page):
     expect(page.get_by_role("alert").first).to_contain_text("Is equitrans explore still running?")
 
 
-def test_what_models_say_is_never_markup(open_page):
+def test_text_from_address_is_never_markup(open_page):
     page = open_page("?command=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E&run=%3Cb%3Ebold%3C/b%3E")
     expect(page.get_by_role("alert")).to_contain_text("<b>bold</b>")
     assert page.locator("main img, main b:text('bold')").count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_stands_in_anybody_s_way(open_page, scheme):
+def test_page_has_no_serious_accessibility_violation(open_page, scheme):
     queries = {
         "": "Type a command above",
         "?command=walk+twice&from=jump+twice": "provably stays",
-        "?command=jump&tab=table": "What each word is translated as",
+        "?command=jump&tab=table": "the translation of each word",
         f"?command={SENTENCE.replace(' ', '+')}&tab=orbits&epoch=0": "in theory",
         "?run=rules&command=jump+twice&tab=derivation": "likeliest derivation",
         "?command=jump&tab=words&add=blick+I_BLICK+verbs": "Add a word",
@@ -288,7 +292,7 @@ def test_nothing_stands_in_anybody_s_way(open_page, scheme):
         assert not serious, (query, [v["nodes"][0]["html"] for v in found], serious)
 
 
-def test_axe_would_notice(open_page):
+def test_accessibility_check_notices_a_missing_label(open_page):
     page = open_page("?command=jump")
     expect(page.locator(".said")).to_be_visible()
     page.evaluate("document.querySelector('label.command').remove()")
@@ -297,7 +301,7 @@ def test_axe_would_notice(open_page):
     assert any(v["impact"] in ("serious", "critical") for v in found)
 
 
-def test_a_phone_shows_it_without_scrolling_sideways(open_page):
+def test_phone_needs_no_horizontal_scrolling(open_page):
     phone = {"viewport": {"width": 390, "height": 844}}
     for query in (
         "?command=walk+left+and+run+thrice",
@@ -311,7 +315,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(open_page):
         assert width <= 390, query
 
 
-def test_light_and_dark_can_be_chosen_and_stay(open_page):
+def test_chosen_colour_scheme_survives_a_reload(open_page):
     page = open_page("?command=jump", color_scheme="light")
     paper = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(paper)
@@ -335,7 +339,7 @@ def exposed(*arguments, **environment):
         server.communicate()
 
 
-def test_an_exposed_page_wants_its_token(browser, shown):
+def test_exposed_page_needs_its_token(browser, shown):
     with exposed(shown / "bare", "--host", "0.0.0.0", "--expose", "--port", "0") as line:
         link = line.split(": ", 1)[1].replace("0.0.0.0", "127.0.0.1")
         page = browser.new_page()

@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Path, Query, Request
+from fastapi import Depends, FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import TypeAdapter
@@ -25,10 +25,24 @@ TYPES = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg":
 Run = Annotated[str, Path(max_length=200, description="the name of a model")]
 Command = Annotated[str, Query(max_length=2000, description="a command, as words")]
 Target = Annotated[str | None, Query(max_length=8000, description="a target; else the predicted")]
-Add = Annotated[
+Words = Annotated[
     list[Annotated[str, Query(max_length=200)]],
     Query(max_length=8, description="words to add, each written: word translation class"),
 ]
+
+
+async def _added(add: Words = []) -> tuple[str, ...]:  # noqa: B006
+    return tuple(add)
+
+
+Add = Annotated[tuple[str, ...], Depends(_added)]
+
+
+async def _question(run: Run, command: Command, add: Add) -> Question:
+    return Question(run, add, command)
+
+
+Asked = Annotated[Question, Depends(_question)]
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": schema.Problem, "description": text}
@@ -123,49 +137,40 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         )
 
     @route("answer", schema.Answer)
-    async def answer(request: Request, run: Run, command: Command, add: Add = []) -> Response:  # noqa: B006
+    async def answer(request: Request, asked: Asked) -> Response:
         """The best targets of a command."""
-        question = Question(run, tuple(add), command)
-        return await reply(request, schema.Answer, lambda: registry.answer(question), question)
+        if (found := registry.cached_answer(asked)) is not None:
+            return _response(_json(schema.Answer, found))
+        return await reply(request, schema.Answer, lambda: registry.answer(asked), asked)
 
     @route("alignment", schema.Aligned)
-    async def alignment(
-        request: Request,
-        run: Run,
-        command: Command,
-        target: Target = None,
-        add: Add = [],  # noqa: B006
-    ) -> Response:
+    async def alignment(request: Request, asked: Asked, target: Target = None) -> Response:
         """The source position of each target word."""
-        question = Question(run, tuple(add), command)
 
         def view() -> schema.Aligned:
-            trained = registry.model(run, question.add)
+            trained = registry.model(asked.run, asked.add)
             if target is None:
-                return views.align(trained, views.best_pair(registry.answer(question)))
-            words = views.read_command(trained, command)
+                return views.align(trained, views.best_pair(registry.answer(asked)))
+            words = views.read_command(trained, asked.command)
             return views.align(trained, Pair(words, views.read_target(trained, target)))
 
-        questions = (question,) if target is None else ()
+        questions = (asked,) if target is None else ()
         return await reply(request, schema.Aligned, view, *questions)
 
     @route("table", schema.Table)
-    async def table(request: Request, run: Run, add: Add = []) -> Response:  # noqa: B006
+    async def table(request: Request, run: Run, add: Add) -> Response:
         """The translator's table."""
-        return await reply(
-            request, schema.Table, lambda: views.table(registry.model(run, tuple(add)))
-        )
+        return await reply(request, schema.Table, lambda: views.table(registry.model(run, add)))
 
     @route("orbits", schema.Family)
-    async def orbits(request: Request, run: Run, command: Command, add: Add = []) -> Response:  # noqa: B006
+    async def orbits(request: Request, asked: Asked) -> Response:
         """The family of a command, and its orbits."""
-        question = Question(run, tuple(add), command)
 
         def view() -> schema.Family:
-            pair = views.best_pair(registry.answer(question))
-            return views.orbits(registry.model(run, question.add), pair)
+            pair = views.best_pair(registry.answer(asked))
+            return views.orbits(registry.model(asked.run, asked.add), pair)
 
-        return await reply(request, schema.Family, view, question)
+        return await reply(request, schema.Family, view, asked)
 
     @route("recorded", schema.Recorded)
     async def recorded(request: Request, run: Run) -> Response:
@@ -173,41 +178,35 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         return await reply(request, schema.Recorded, lambda: registry.find(run).records)
 
     @route("derivation", schema.Derivation)
-    async def derivation(request: Request, run: Run, command: Command, add: Add = []) -> Response:  # noqa: B006
+    async def derivation(request: Request, asked: Asked) -> Response:
         """The derivation of a command by a recursive aligner."""
 
         def view() -> schema.Derivation:
-            trained = registry.model(run, tuple(add))
-            return views.derive(trained, views.read_command(trained, command))
+            trained = registry.model(asked.run, asked.add)
+            return views.derive(trained, views.read_command(trained, asked.command))
 
         return await reply(request, schema.Derivation, view)
 
     @route("swap", schema.Swap)
     async def swap(
-        request: Request,
-        run: Run,
-        before: Command,
-        after: Command,
-        add: Add = [],  # noqa: B006
+        request: Request, run: Run, before: Command, after: Command, add: Add
     ) -> Response:
         """What changes between two commands of one form, and what provably stays."""
-        questions = [Question(run, tuple(add), command) for command in (before, after)]
+        questions = [Question(run, add, command) for command in (before, after)]
 
         def view() -> schema.Swap:
-            trained = registry.model(run, tuple(add))
-            return views.swap(trained, *map(registry.answer, questions))
+            return views.swap(registry.model(run, add), *map(registry.answer, questions))
 
         return await reply(request, schema.Swap, view, *questions)
 
     @route("added", schema.Added)
-    async def added(request: Request, run: Run, add: Add) -> Response:
+    async def added(request: Request, run: Run, add: Words) -> Response:
         """The classes of a model with added words, and how far it is from the one before."""
 
         def view() -> schema.Added:
             found = registry.extension(run, tuple(add))
-            return schema.Added(
-                found.trained.symmetry.classes, found.symmetrised, found.in_class, found.diluted
-            )
+            classes = found.trained.symmetry.classes
+            return schema.Added(classes, found.symmetrised, found.in_class, found.diluted)
 
         return await reply(request, schema.Added, view)
 

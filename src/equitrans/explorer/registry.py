@@ -230,6 +230,22 @@ class Registry:
             (best,) = self._predict(trained, {key: orbit.words})
         return views.answer(trained, words, [orbit.back(p) for p in best])
 
+    def cached_answer(self, question: Question) -> Answer | None:
+        """Return an answer whose prediction is cached, or None. It takes less than 0.1 ms, so the
+        event loop may call it.
+        """
+        entry = self.entries.get(question.run)
+        if entry is None or question.add:
+            return None
+        words = entry.trained.words(question.command)
+        if len(words) > views.LONGEST or not entry.trained.symmetry.source.index.keys() >= {*words}:
+            return None
+        orbit = Orbit(entry.trained, words)
+        best = self.cache.get(_key(question, orbit))
+        if best is None:
+            return None
+        return views.answer(entry.trained, words, [orbit.back(p) for p in best])
+
     def answer_together(self, questions: Iterable[Question]) -> None:
         """Predict the targets of several commands in one batch per model, for ``answer``."""
         batches: dict[Key, tuple[Trained, dict[Key, Words]]] = {}

@@ -1,6 +1,6 @@
-// What the server knows. Answers are kept while the page is open.
+// Requests to the server. Responses are cached while the page is open.
 
-const known = new Map();
+const cache = new Map();
 
 export class Problem extends Error {}
 
@@ -13,7 +13,7 @@ export async function get(path, params = {}, { fresh = false } = {}) {
   }
   const text = query.toString();
   const url = text ? `${path}?${text}` : path;
-  if (!fresh && known.has(url)) return known.get(url);
+  if (!fresh && cache.has(url)) return cache.get(url);
   let response;
   try {
     response = await fetch(url, { headers: { accept: "application/json" } });
@@ -23,8 +23,8 @@ export async function get(path, params = {}, { fresh = false } = {}) {
   const content = await response.json().catch(() => ({}));
   if (!response.ok) throw new Problem(content.error || `The server answered ${response.status}.`);
   if (!fresh) {
-    if (known.size > 500) known.clear();
-    known.set(url, content);
+    if (cache.size > 500) cache.clear();
+    cache.set(url, content);
   }
   return content;
 }

@@ -1,4 +1,4 @@
-// Elements from values. Text is always set as text, so nothing that a model says becomes markup.
+// Elements from values. Text is always set as text, so no output of a model becomes markup.
 
 export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag);
@@ -25,7 +25,7 @@ export function note(...content) {
   return h("p", { class: "note" }, ...content);
 }
 
-// A probability as a person would write it.
+// A probability with three decimals, or as a power of ten.
 export function probability(p) {
   if (p >= 0.9995 && p < 1) return "> 0.999";
   if (p < 0.0005) return p < 1e-6 ? "≈ 0" : p.toExponential(0).replace("e-", "·10⁻").replace(
@@ -33,7 +33,7 @@ export function probability(p) {
   return p.toFixed(3);
 }
 
-// Target words, up to as many as can be read; those at some places are marked.
+// Target words, at most MOST of them; marked(m) says whether to mark word m.
 export function targetWords(words, marked = () => false) {
   const shown = words.slice(0, MOST).map((word, m) =>
     h("span", { class: marked(m) ? "word moved" : "word" }, word));

@@ -14,7 +14,7 @@ export async function errorsView(model, again) {
   if (found.state === "working") {
     again(600);
     parts.push(h("div", { class: "progress" },
-      h("progress", { max: found.of, value: found.done, "aria-label": "judging" }),
+      h("progress", { max: found.of, value: found.done, "aria-label": "evaluation" }),
       h("span", {}, `${found.done.toLocaleString("en")} of ${count(found.of, found.which + " pair")}`)));
   }
   if (found.done) {
@@ -22,7 +22,7 @@ export async function errorsView(model, again) {
       ` exact match · ${count(wrong, "mistake")} in ${count(found.done, found.which + " pair")}`));
   }
   if (!wrong) {
-    if (found.state === "done") parts.push(note("Not one mistake."));
+    if (found.state === "done") parts.push(note("No mistakes."));
     return parts;
   }
   const select = h("select", {
@@ -36,13 +36,13 @@ export async function errorsView(model, again) {
       h("a", follow(toCommand(m.command, { tab: "alignment" })), m.command),
       line("expected", m.target, m.predicted, model, m.command),
       m.predicted === null
-        ? h("div", { class: "line" }, h("span", { class: "muted" }, "predicted"), h("span", { class: "muted" }, "refused, or a word is not known"))
+        ? h("div", { class: "line" }, h("span", { class: "muted" }, "predicted"), h("span", { class: "muted" }, "refused, or a word is unknown"))
         : line("predicted", m.predicted, m.target, model)))));
   if (found.pages > 1) {
     parts.push(h("p", { class: "pages" },
-      found.page > 1 ? h("a", follow({ page: String(found.page - 1) }), "earlier") : h("span", { class: "muted" }, "earlier"),
+      found.page > 1 ? h("a", follow({ page: String(found.page - 1) }), "previous") : h("span", { class: "muted" }, "previous"),
       ` page ${found.page} of ${found.pages} `,
-      found.page < found.pages ? h("a", follow({ page: String(found.page + 1) }), "later") : h("span", { class: "muted" }, "later")));
+      found.page < found.pages ? h("a", follow({ page: String(found.page + 1) }), "next") : h("span", { class: "muted" }, "next")));
   }
   return parts;
 }

@@ -1,9 +1,9 @@
-// A heat map that can be read with a mouse, a finger or the arrow keys.
+// A heat map for mouse, touch and arrow keys.
 
 import { h } from "./dom.js";
 
-// rows, columns: words. value(r, c): the shade, 0 to 1. read(r, c): what the readout shows, as
-// [name, value] pairs, with a title. blocks: rectangles to outline.
+// rows, columns: words. value(r, c): the shade, from 0 to 1. read(r, c): the readout, a title and
+// [name, value] pairs. blocks: rectangles to outline.
 export function heatMap({ label, corner, rows, columns, value, read, blocks = [], best = null, tall = false }) {
   const readout = h("div", { class: "readout" });
   const cells = rows.map((_, r) => columns.map((_, c) => {
@@ -78,7 +78,7 @@ export function heatMap({ label, corner, rows, columns, value, read, blocks = []
   cells[start[0]][start[1]].tabIndex = 0;
   return h("div", { class: "map" },
     h("div", { class: "scroll" }, table),
-    h("aside", { class: "beside", "aria-label": "The cell that you look at" }, readout,
+    h("aside", { class: "beside", "aria-label": "Selected cell" }, readout,
       h("div", { class: "ramp", "aria-hidden": "true" },
         h("span", {}, "0"), h("i", {}), h("span", {}, "1"))));
 }

@@ -1,4 +1,4 @@
-// The page: reads the address, asks the server, and shows one model or two side by side.
+// The page: reads the address, asks the server, and shows one model or two models side by side.
 
 import { get, ofRun } from "./api.js";
 import { byId, h, note, problem } from "./dom.js";
@@ -24,7 +24,7 @@ let timer = 0;
 
 const tab = () => TABS.find(([name]) => name === state.tab) ?? TABS[0];
 
-// The models looked at, with the words that were added to them.
+// The chosen models, with their added words.
 async function chosen() {
   const names = [state.run || models[0].name];
   if (state.with && state.with !== names[0]) names.push(state.with);
@@ -58,15 +58,15 @@ async function render() {
   if (mine === turn) await renderVerdict(shown, mine);
 }
 
-// What is wrong with a command is said once.
+// An error in the command is shown once, above the view.
 async function once(view, answer) {
   const told = (element) => element.querySelector(":scope > .problem")?.textContent;
   const [below, above] = await Promise.all([view, answer]);
-  if (told(below) && told(below) === told(above)) below.replaceChildren(note("There is nothing to show for it."));
+  if (told(below) && told(below) === told(above)) below.replaceChildren(note("There is nothing to show for this command."));
   return below;
 }
 
-// Each pane comes when it is ready; until then the last one stays, and soon grows pale.
+// Each pane appears when it is ready. Until then the previous one stays; it fades after 150 ms.
 async function fill(place, panes, mine) {
   place.classList.toggle("two", panes.length > 1);
   const slots = panes.map((_, i) => place.children[i] ?? h("article", { class: "pane" }, note("Working…")));
@@ -79,7 +79,7 @@ async function fill(place, panes, mine) {
   }));
 }
 
-// The lower half alone, for what goes on by itself.
+// Render the lower half only, for a view that refreshes itself.
 async function renderViews(mine) {
   const shown = await chosen();
   const views = await Promise.all(shown.map((model) => pane(model, false, () => viewOf(model, mine))));
@@ -98,7 +98,7 @@ async function pane(model, named, make) {
     named ? h("h2", {}, model.name, h("small", {}, model.about ?? "")) : null, content.flat());
 }
 
-// Where to go from an error, if that is plain.
+// Links that repair an error, if there are any.
 function wayOut(message, model) {
   if (!models.some((one) => one.name === model.name)) {
     const side = model.name === state.with ? "with" : "run";
@@ -119,7 +119,7 @@ async function answerOf(model) {
 async function viewOf(model, mine) {
   const [, , view, needsCommand] = tab();
   if (needsCommand && !state.command.trim()) {
-    return [note("Type a command above, or pick one, and it shows here.")];
+    return [note("Type a command above, or pick one.")];
   }
   const again = (delay) => {
     clearTimeout(timer);
@@ -136,7 +136,7 @@ async function renderVerdict(shown, mine) {
     ofRun(model.name, "answer", { command: state.command, add: state.add }).catch(() => null)));
   if (mine !== turn || said.includes(null)) return;
   const [one, other] = said.map((answer) => JSON.stringify(answer.best[0]?.words ?? null));
-  verdict.textContent = one === other ? "Both say the same." : "They differ.";
+  verdict.textContent = one === other ? "Both predictions are the same." : "The predictions differ.";
   verdict.classList.toggle("differ", one !== other);
   verdict.hidden = false;
   const [left, right] = [...byId("answers").querySelectorAll(".said")].map((said) => [...said.querySelectorAll(".word")]);
@@ -185,7 +185,7 @@ async function renderPicks(name) {
   }
   byId("picks").replaceChildren(h("span", { class: "muted" }, `${model.about} · ${
     model.classes.length ? model.classes.map((c) => `${c.name} (${c.source.length})`).join(", ") : "no classes"} · ${
-    model.equivariant ? "equivariant by construction" : "no symmetry promised"}`));
+    model.equivariant ? "equivariant by construction" : "not equivariant"}`));
 }
 
 async function suggest() {
@@ -232,11 +232,11 @@ function changeTheme() {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
-  try { localStorage.setItem("theme", root.dataset.theme); } catch { /* a browser may forbid it */ }
+  try { localStorage.setItem("theme", root.dataset.theme); } catch { /* the browser may forbid storage */ }
 }
 
 async function begin() {
-  try { document.documentElement.dataset.theme = localStorage.getItem("theme") ?? ""; } catch { /* as above */ }
+  try { document.documentElement.dataset.theme = localStorage.getItem("theme") ?? ""; } catch { /* the browser may forbid storage */ }
   readAddress();
   byId("tabs").replaceChildren(...TABS.map(([name, title]) => h("button", {
     type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel", dataset: { tab: name },

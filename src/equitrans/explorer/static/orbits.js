@@ -9,7 +9,7 @@ export async function orbitsView(model) {
   const current = state.command.trim().replace(/\s+/g, " ");
   const covers = recorded.sources.includes(current);
   const parts = [h("p", { class: "intro" },
-    "All commands of the same form. Those in one inner box are one orbit in theory; those in one outer box have the same likelihood in fact.")];
+    "All commands of the same form. The commands in an inner box are one orbit in theory. The commands in an outer box have the same likelihood under this model.")];
   if (covers && !state.add.length) {
     parts.push(...(await overTime(model, recorded)));
     return parts;
@@ -18,8 +18,8 @@ export async function orbitsView(model) {
   if (found.missing) parts.push(note(found.missing));
   else parts.push(summary(found.members, found.promised), boxes(found.members));
   if (recorded.sentence) {
-    parts.push(note("Through training this run has recorded ",
-      h("a", follow(toCommand(recorded.sentence)), recorded.sentence), "."));
+    parts.push(note("This run recorded ",
+      h("a", follow(toCommand(recorded.sentence)), recorded.sentence), " through training."));
   } else {
     parts.push(note(`${recorded.missing} To see orbits form, train with `,
       h("code", {}, `equitrans train … --orbits "${current}" --orbits-every 2`), "."));
@@ -81,7 +81,7 @@ function summary(members, promised) {
   const inFact = listed(sizes(members.map((m) => m.observed)));
   const inTheory = listed(sizes(members.map((m) => m.theoretical)));
   return h("p", { class: "count" }, h("b", {}, count(members.length, "pair")),
-    promised ? ` · in theory ${inTheory}` : " · this model promises no orbits", ` · observed ${inFact}`);
+    promised ? ` · in theory ${inTheory}` : " · this model guarantees no orbits", ` · observed ${inFact}`);
 }
 
 function boxes(members) {

@@ -1,4 +1,4 @@
-// Alignment, table and derivation: what a model is made of.
+// Alignment, table and derivation.
 
 import { ofRun } from "./api.js";
 import { count, h, note, probability } from "./dom.js";
@@ -12,10 +12,10 @@ export async function alignmentView(model) {
   const best = found.posterior.map((row) => row.indexOf(Math.max(...row)));
   const words = (m, n) => `${found.target[m]} ← ${found.source[n]}`;
   const intro = found.soft
-    ? "How much of each source position the model looks at (attention) when it writes each word."
-    : "Which source position each word comes from, p(a | x, y): the darker the likelier.";
+    ? "Attention: the weight of each source position when the model writes each word."
+    : "p(a | x, y): the source position that each target word comes from. Darker cells are more likely.";
   return [
-    h("p", { class: "intro" }, intro, state.target ? [" Of ", h("q", {}, state.target), " · ",
+    h("p", { class: "intro" }, intro, state.target ? [" Target: ", h("q", {}, state.target), " · ",
       h("a", follow({ target: "" }), "back to the prediction"), "."] : null),
     heatMap({
       label: "Alignment: target words in rows, source words in columns",
@@ -26,13 +26,13 @@ export async function alignmentView(model) {
         facts: found.soft
           ? [["attention", probability(found.posterior[m][n])]]
           : [
-            ["p(a), by classes alone", probability(found.prior[m][n])],
+            ["p(a), from classes only", probability(found.prior[m][n])],
             [`p(y | x), ${found.target[m]} from ${found.source[n]}`, probability(found.emitted[m][n])],
-            ["p(a | x, y), together", probability(found.posterior[m][n])],
+            ["p(a | x, y), both combined", probability(found.posterior[m][n])],
           ],
       }),
     }),
-    found.soft ? note("Attention is soft here: it has no p(a) and no p(y | x) of its own.") : null,
+    found.soft ? note("Attention is soft: this model has no separate p(a) and p(y | x).") : null,
   ];
 }
 
@@ -41,7 +41,7 @@ export async function tableView(model) {
   if (found.missing) return [note(found.missing)];
   const home = (r) => found.blocks.find((b) => r >= b.top && r < b.top + b.height);
   return [
-    h("p", { class: "intro" }, "What each word is translated as, p(y | x). Within an outlined class all rows are one row, shifted: that is equivariance."),
+    h("p", { class: "intro" }, "p(y | x): the translation of each word. Within an outlined class every row is the same row, shifted: this is equivariance."),
     heatMap({
       label: "The translator's table: source words in rows, target words in columns",
       corner: "", rows: found.sources, columns: found.targets, blocks: found.blocks, tall: true,
@@ -54,9 +54,9 @@ export async function tableView(model) {
         ],
       }),
     }),
-    found.left_out ? note(`${count(found.left_out, "word")} more are not shown.`) : null,
-    model.has_derivations ? note("Words of no class are not translated here: rules speak of them.")
-      : note("A row says little if nothing is ever aligned with its word."),
+    found.left_out ? note(`Not shown: ${count(found.left_out, "more word")}.`) : null,
+    model.has_derivations ? note("The table has only words of classes; rules write the others.")
+      : note("The row of a word has an effect only if target words are aligned with the word."),
   ];
 }
 
@@ -64,14 +64,14 @@ export async function derivationView(model) {
   const found = await ofRun(model.name, "derivation", { command: state.command, add: state.add });
   if (found.missing) {
     return [note(found.missing), model.has_derivations ? null
-      : note("Train one within seconds: ", h("code", {}, "equitrans train … --model.aligner recursive"))];
+      : note("Train one in seconds: ", h("code", {}, "equitrans train … --model.aligner recursive"))];
   }
   const deepest = Math.max(...found.nodes.map((node) => node.depth));
   const place = (start, stop, row) =>
     ({ "grid-column": `${start + 1} / ${stop + 1}`, "grid-row": String(row) });
   const used = new Map(found.nodes.map((node) => [node.rule, node.support]));
   return [
-    h("p", { class: "intro" }, "The likeliest derivation: each rule stands over the words that it covers. □ is what another rule fills; figures say what is written, and in which order."),
+    h("p", { class: "intro" }, "The likeliest derivation. Each rule stands over the words that it covers, and another rule fills each □. The numbers after the arrow say which parts are written, and in which order."),
     h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Derivation tree" },
       h("ol", { class: "tree", style: { "--words": String(found.words.length) } },
         found.nodes.map((node) => h("li", {
@@ -81,7 +81,7 @@ export async function derivationView(model) {
           h("span", { class: "hidden" }, ` over ${found.words.slice(node.start, node.stop).join(" ")}`))),
         found.words.map((word, n) => h("li", { class: "leaf", style: place(n, n + 1, deepest + 2) }, word)))),
     h("table", { class: "plain" },
-      h("caption", {}, `Its rules, and how many training pairs use them; ${count(found.alignments, "alignment")} in all`),
+      h("caption", {}, `Rules of this derivation, and the number of training pairs that use each. The command has ${count(found.alignments, "alignment")}.`),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "rule"), h("th", { scope: "col" }, "pairs"))),
       h("tbody", {}, [...used].map(([rule, support]) =>
         h("tr", {}, h("td", {}, h("code", {}, rule)), h("td", { class: "number" }, support.toLocaleString("en")))))),

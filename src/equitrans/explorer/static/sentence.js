@@ -1,4 +1,4 @@
-// A command, what a model makes of it, and what a swap of words does.
+// A command, its prediction, and the effect of a swap.
 
 import { ofRun } from "./api.js";
 import { count, h, note, probability, problem, targetWords } from "./dom.js";
@@ -15,9 +15,9 @@ export function answerView(model, answer) {
   const tokens = answer.words.map((word, n) => token(model, answer, word, n, swaps));
   const hint = !state.from && tokens.some((t) => t.tagName === "BUTTON");
   const parts = [h("div", { class: "sentence", "aria-label": "command" }, tokens,
-    hint ? h("small", {}, "underlined words can be swapped") : null), swaps];
+    hint ? h("small", {}, "click an underlined word to swap it") : null), swaps];
   if (!answer.best.length) {
-    parts.push(note("No rule derives this command, so the model refuses it rather than guess."));
+    parts.push(note("No rule derives this command, so the model refuses it instead of guessing."));
     return parts;
   }
   const [first, ...others] = answer.best;
@@ -26,7 +26,7 @@ export function answerView(model, answer) {
       h("span", { class: "arrow", "aria-label": "becomes" }, "→"),
       h("div", { class: "words" }, targetWords(first.words)),
       h("span", { class: "chance", title: "p(y | x)" }, `p ${equals(first.prob)}`)));
-  if (!first.finished) parts.push(note("Cut off: the model found no end within its longest target."));
+  if (!first.finished) parts.push(note("Cut off: the prediction reached the maximum length before its end."));
   parts.push(
     h("details", { class: "others" },
       h("summary", {}, others.length ? `${count(others.length, "other guess", "other guesses")}` : "no other guess"),
@@ -46,7 +46,7 @@ function token(model, answer, word, n, swaps) {
   const others = home.source.filter((other) => other !== word.text);
   const button = h("button", {
     type: "button", class: "token swappable", "aria-expanded": "false", "aria-controls": swaps.id,
-    title: `one of ${home.name}: click to swap it`, dataset: { place: n },
+    title: `word of class ${home.name}: click to swap it`, dataset: { place: n },
     on: { click: toggle },
   }, word.text);
 
@@ -60,7 +60,7 @@ function token(model, answer, word, n, swaps) {
     button.setAttribute("aria-expanded", "true");
     swaps.replaceChildren(
       h("span", { class: "muted" }, others.length
-        ? `swap ${word.text} for` : `${word.text} is alone in ${home.name}`),
+        ? `swap ${word.text} for` : `${word.text} is the only word of ${home.name}`),
       ...others.map((other) => h("button", {
         type: "button", class: "chip",
         on: { click: () => swap(other) },
@@ -90,13 +90,13 @@ export async function swapView(model) {
   const moved = found.source_changes.map((n) =>
     `${found.before.words[n].text} → ${found.after.words[n].text}`).join(", ");
   const out = found.target_changes.length;
-  return [h("section", { class: "facts", "aria-label": "What the swap did" },
+  return [h("section", { class: "facts", "aria-label": "Effect of the swap" },
     h("h3", {}, moved ? `After ${moved}` : "The same command"),
     h("div", { class: "pair" },
       outputs(found.before, found.target_changes), outputs(found.after, found.target_changes)),
     h("ul", {},
       h("li", { class: "changed" }, h("b", {}, "the output"),
-        out ? ` changed in ${count(out, "place")}` : " stayed as it was"),
+        out ? ` changed in ${count(out, "place")}` : " stays the same"),
       found.facts.map((fact) => h("li", { class: fact.same ? (fact.promised ? "proved" : "same") : "changed" },
         h("b", {}, fact.what), ` ${verdict(fact)}`, h("small", {}, fact.why)))),
     h("p", { class: "undo" }, h("a", follow(toCommand(state.from)), `back to ${state.from}`)))];
@@ -105,8 +105,8 @@ export async function swapView(model) {
 function verdict(fact) {
   const values = fact.before && fact.before !== fact.after
     ? `: ${fact.before} → ${fact.after}` : fact.after ? `: ${fact.after}` : "";
-  if (fact.promised) return `${fact.same ? "provably stays" : "should stay, and does not"}${values}`;
-  return `${fact.same ? "happens to stay" : "changes"}${values}`;
+  if (fact.promised) return `${fact.same ? "provably stays" : "should stay but changes"}${values}`;
+  return `${fact.same ? "stays, without a guarantee" : "changes"}${values}`;
 }
 
 function outputs(answer, changes) {

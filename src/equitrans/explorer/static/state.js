@@ -1,4 +1,4 @@
-// What is being looked at. All of it stands in the address, so every view is a link.
+// The state of the page. The address contains all of it, so every view is a link.
 
 const SINGLE = ["run", "with", "command", "tab", "from", "target", "epoch", "template", "page"];
 const listeners = [];
@@ -27,7 +27,7 @@ export function go(changes, { replace = false } = {}) {
   for (const listener of listeners) listener();
 }
 
-// A link that is followed here, without loading the page again.
+// A link that does not load the page again.
 export function follow(changes) {
   return {
     href: address(changes),
@@ -49,6 +49,6 @@ export function onChange(listener) {
   });
 }
 
-// To another command: what belonged to the last one is left behind.
+// Change the command, and reset everything that belongs to the previous one.
 export const toCommand = (command, more = {}) =>
   ({ command, from: "", target: "", epoch: "", ...more });

@@ -1,16 +1,16 @@
-// The classes of a model, and words added to them.
+// The classes of a model, and their added words.
 
 import { ofRun, Problem } from "./api.js";
 import { h, note, probability, problem } from "./dom.js";
 import { follow, go, state, toCommand } from "./state.js";
 
 export async function wordsView(model) {
-  if (!model.classes.length) return [note("This model has no classes: every word stands for itself alone.")];
+  if (!model.classes.length) return [note("This model has no classes, so no word can be swapped or added.")];
   const fresh = new Set(state.add.map((added) => added.split(" ")[0]));
   const parts = [
     h("p", { class: "intro" }, model.equivariant
-      ? "Words of a class can stand for one another, and the output follows."
-      : "The classes of the data. This model was not built to respect them."),
+      ? "Words of a class are interchangeable: if one replaces another, its translation replaces the other translation."
+      : "These are the classes of the data. This model is not equivariant under them."),
     h("div", { class: "classes" }, model.classes.map((c) => h("section", { class: "class" },
       h("h3", {}, c.name),
       h("dl", {}, c.source.map((word, i) => h("div", { class: fresh.has(word) ? "fresh" : null },
@@ -25,17 +25,17 @@ async function added(model) {
   const list = h("p", { class: "picks" }, h("span", { class: "muted" }, "added"), state.add.map((word, i) => {
     const [source] = word.split(" ");
     return h("a", {
-      class: "chip", "aria-label": `take ${source} away`,
+      class: "chip", "aria-label": `remove ${source}`,
       ...follow({ add: state.add.filter((_, n) => n !== i), ...toCommand(plain(source)) }),
     }, `${source} ×`);
   }));
   const facts = await ofRun(model.name, "added", { add: state.add });
   return h("div", {}, list, note(
     `No training was needed. Making the group symmetric changed no p(y | x) by more than ${probability(facts.symmetrised)}; `
-    + `the new word takes at most ${facts.diluted.toPrecision(2)} from the log-probability of any other.`));
+    + `the new word lowers the log-probability of any other word by at most ${facts.diluted.toPrecision(2)}.`));
 }
 
-// A command without a word that is to go.
+// The command, or nothing if it contains a word that is removed.
 const plain = (word) => (state.command.split(" ").includes(word) ? "" : state.command);
 
 function form(model) {
@@ -55,7 +55,7 @@ function form(model) {
     const { home, source, target } = Object.fromEntries(new FormData(element));
     const add = [...state.add, `${source.trim()} ${target.trim()} ${home}`];
     try {
-      if (/\s/.test(source.trim() + target.trim())) throw new Problem("A word has no spaces in it.");
+      if (/\s/.test(source.trim() + target.trim())) throw new Problem("A word must not contain spaces.");
       await ofRun(model.name, "added", { add });
     } catch (error) {
       message.replaceChildren(problem(error.message));
@@ -66,7 +66,7 @@ function form(model) {
   return element;
 }
 
-// The command with the new word in it, so that it can be seen at work.
+// The command with the new word in place of a word of its class.
 function using(model, home, source) {
   const { source: mates } = model.classes.find((c) => c.name === home);
   const glue = model.characters ? "" : " ";
