@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from equitrans import training
 from equitrans.cli.arguments import Parser
 from equitrans.cli.console import load_plots
 from equitrans.cli.tables import add_reading, is_official
@@ -22,7 +23,7 @@ from equitrans.experiments import (
     plans as experiments,
     read_records,
 )
-from equitrans.training import Run, Settings
+from equitrans.training import Settings
 
 ABOUT = """\
 Draw the learning curves of runs or records, or the picture of an experiment from the records that
@@ -99,7 +100,7 @@ def _curves(paths: Sequence[Path]) -> dict[str, Curve]:
 def _read_curves(path: Path) -> list[tuple[str, Curve]]:
     """Names and learning curves of a run directory or of records."""
     if path.is_dir():
-        if not (epochs := Run.open(path).epochs()):
+        if not (epochs := training.Run.open(path).epochs()):
             raise RunError(f"{path} has no learning curve: it has no epoch yet")
         return [(str(path), learning_curve(epochs))]
     curves = []

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from equitrans import training
 from equitrans.cli.console import Console
-from equitrans.training import Step
 
 EVERY = 10.0
 """Seconds between two lines about one training, where there is no terminal."""
@@ -16,7 +16,7 @@ Show = Callable[[str, int, int | None], None]
 """A function of a text, the number of steps done, and the number of all steps if it is known."""
 
 
-def follow(steps: Iterable[Step], console: Console) -> None:
+def follow(steps: Iterable["training.Step"], console: Console) -> None:
     """Train, and show the figures of the last epoch."""
     with bar(console) as show:
         for step in steps:

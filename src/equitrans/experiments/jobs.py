@@ -14,22 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from equitrans.analysis import Report
+from equitrans import analysis, training
 from equitrans.data import DataConfig, load_data
 from equitrans.errors import DataError, DivergenceError, RunError
 from equitrans.files import locked
 from equitrans.models import MODELS, name_of
-from equitrans.training import (
-    Run,
-    RunConfig,
-    Settings,
-    Trained,
-    TrainingConfig,
-    default_recipe,
-    recipe,
-)
+from equitrans.training import RunConfig, Settings, TrainingConfig, default_recipe, recipe
 
 Record = dict[str, Any]
 """The settings and figures of one training, as plain JSON."""
@@ -155,7 +145,7 @@ def _perform(order: Order) -> Record:
     job, path = order.job, Path(order.directory)
     config = replace(job.config, data=replace(job.config.data, scan_dir=order.scan_dir))
     if (path / "vocabulary.json").is_file() and (path / "config.json").is_file():
-        run = Run.open(path)
+        run = training.Run.open(path)
         if replace(job, config=run.config).name != job.name:
             raise RunError(f"{path} has other settings than its job; remove this directory")
         run = replace(run, config=config)  # the folder of the official files may have moved
@@ -165,7 +155,7 @@ def _perform(order: Order) -> Record:
         data = load_data(config.data, seed=config.seed)
         if job.official and data.origin != "official":
             raise DataError(f"{order.scan_dir} has no files of {config.data.split}")
-        run = Run.create(path, config, data)
+        run = training.Run.create(path, config, data)
     record: Record = {"format": FORMAT, "settings": job.settings, "seed": config.seed}
     record |= {"made": datetime.now(UTC).isoformat(timespec="seconds")} | _machine(order.device)
     try:
@@ -174,7 +164,7 @@ def _perform(order: Order) -> Record:
     except DivergenceError as error:
         # the cause is the message without the path of the saved batch
         return record | {"failed": str(error.__cause__ or error), "test": None}
-    trained = Trained.load(path, device=order.device)
+    trained = training.Trained.load(path, device=order.device)
     started = time.monotonic()
     report = trained.evaluate(data.test, width=job.width)
     epochs = run.epochs()
@@ -201,6 +191,8 @@ def _perform(order: Order) -> Record:
 
 
 def _machine(device: str) -> Record:
+    import torch
+
     from equitrans import __version__
 
     name = torch.cuda.get_device_name() if device.startswith("cuda") else _processor()
@@ -222,7 +214,7 @@ def _processor() -> str:
         return platform.processor() or platform.machine()
 
 
-def _test(report: Report) -> Record:
+def _test(report: "analysis.Report") -> Record:
     return {
         "exact_match": report.exact_match,
         "right": sum(report.right),
