@@ -17,10 +17,10 @@ def read_classes(path: Path | str) -> tuple[LexicalClass, ...]:
     content = read_toml(path)
     for key in content:
         if key != "class":
-            raise DataError(f"{path}: unknown key {shown(key)}; expected [[class]] tables")
+            raise DataError(f"{path}: {shown(key)} is unknown; expected [[class]] tables")
     tables = content.get("class", [])
     if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-        raise DataError(f"{path}: class is not a list of tables; use double brackets, [[class]]")
+        raise DataError(f"{path}: expected [[class]] tables, with double brackets")
     if not tables:
         raise DataError(f"{path}: no [[class]] table; use --classes none for no classes")
     classes = tuple(_read_class(path, i, table) for i, table in enumerate(tables, start=1))
@@ -47,7 +47,7 @@ def _read_class(path: Path, number: int, table: dict[str, object]) -> LexicalCla
         if not isinstance(words, list) or not all(isinstance(w, str) and w for w in words):
             found = "missing" if words is None else shown(words)
             raise DataError(
-                f"{path}: class {shown(name)}: {side} is {found}; expected a list of words "
+                f"{path}: class {shown(name)}: {side} is {found}; it must be a list of words "
                 "in double quotes"
             )
         sides.append(tuple(map(normalized, words)))
