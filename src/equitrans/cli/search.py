@@ -48,7 +48,8 @@ def options() -> Parser:
     parser.add_argument("--space", metavar="FILE", help="TOML file with a table [space]")
     parser.add_argument("--trials", type=int, metavar="N", help="total number of trials")
     parser.add_argument("--seed", type=int, help="seed of the sampler")
-    parser.add_argument("--sampler", choices=["random", "tpe"], default="random")
+    samplers = ["random", "tpe"]
+    parser.add_argument("--sampler", choices=samplers, default="random", help="default random")
     parser.add_argument(
         "--storage", metavar="FILE", help="journal file or database URL of Optuna, for tpe"
     )
