@@ -1,5 +1,6 @@
-"""All tests run in float64, on one thread, with a fixed seed."""
+"""All tests run in float64, on one CPU thread, with a fixed seed."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ settings.load_profile("equitrans")
 
 # here and not in a fixture: fixtures of a module run before those of a test
 torch.set_num_threads(1)
+# --device auto must not choose a GPU, which rounds differently; torch looks at this on first use
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 @pytest.fixture(autouse=True)

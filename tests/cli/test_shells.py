@@ -57,13 +57,7 @@ def without_torch(*arguments):
     )
 
 
-LATER = pytest.mark.xfail(reason="equitrans.experiments imports torch", strict=False)
-SLOW = ("reproduce", "search", "tables", "plot")
-
-
-@pytest.mark.parametrize(
-    "command", [pytest.param(c, marks=LATER) if c in SLOW else c for c in COMMANDS]
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_has_examples_and_needs_no_torch(command):
     done = without_torch(command, "--help")
     assert done.returncode == 0, done.stderr

@@ -74,11 +74,12 @@ class TrainState:
         make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
         device = next(model.parameters()).device
         recorded = _can_record(model)
-        # a CUDA graph reads the learning rate from memory
-        rate = torch.tensor(config.learning_rate, device=device) if recorded else None
+        rate: float | Tensor = config.learning_rate
+        if recorded:  # a CUDA graph reads the rate from memory, and fused Adam reads float32
+            rate = torch.tensor(rate, device=device, dtype=torch.float32)
         optimizer = make(
             model.parameters(),
-            lr=config.learning_rate if rate is None else rate,
+            lr=rate,
             weight_decay=config.weight_decay,
             capturable=recorded,
             fused=True,
