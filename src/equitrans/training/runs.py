@@ -1,16 +1,16 @@
-"""A training run is a directory:
+"""A training run is a directory::
 
-config.json         settings, seed, version
-vocabulary.json     words and classes
-epochs.jsonl        one line per epoch
-orbits.jsonl        the orbits of one sentence during training, if asked for
-model.safetensors   the weights of the best epoch
-grammar.json        the rules of a recursive aligner
-state.safetensors   the checkpoint that training continues from
-broken.safetensors  the batch whose loss is NaN or infinite: its tensors (``batch.*``), the weights
-                    before the update (``weights.*``), torch's random state (``random``), the loss,
-                    and in training the number of updates and the share done (``moment``)
-lock                exists while a process trains, and names it
+    config.json         settings, seed, version
+    vocabulary.json     words and classes
+    epochs.jsonl        one line per epoch
+    orbits.jsonl        the orbits of one sentence during training, if asked for
+    model.safetensors   the weights of the best epoch
+    grammar.json        the rules of a recursive aligner
+    state.safetensors   the checkpoint that training continues from
+    broken.safetensors  the batch whose loss is NaN or infinite: its tensors (batch.*), the weights
+                        before the update (weights.*), torch's random state (random), the loss,
+                        and in training the number of updates and the share done (moment)
+    lock                exists while a process trains, and names it
 """
 
 import json

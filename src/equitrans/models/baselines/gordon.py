@@ -156,7 +156,8 @@ class Gordon(Baseline):
         # direction, time first
         bias = weights.encoder_bias, torch.zeros_like(weights.encoder_bias)
         options = (True, 1, 0.0, torch.is_grad_enabled(), False, False)
-        parameters = (weights.encoder_in, weights.encoder_hidden, *bias)
+        matrices = (weights.encoder_in, weights.encoder_hidden)
+        parameters = (*(m.contiguous() for m in matrices), *bias)  # cuDNN needs them so
         states, _, cells = torch.lstm(inputs, (zero, zero), parameters, *options)
         forward, backward = states.split(b, dim=1)
         backward = backward.gather(0, mirror.T[:, :, None].expand_as(backward))
