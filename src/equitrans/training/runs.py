@@ -1,4 +1,6 @@
-"""A training run is a directory::
+"""A training run is a directory.
+
+Its files::
 
     config.json         settings, seed, version
     vocabulary.json     words and classes
