@@ -5,9 +5,11 @@ import json
 import re
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 from test_architecture import imports, modules
 
 ROOT = Path(__file__).parents[2]
@@ -94,3 +96,14 @@ def test_the_audit_reports_findings_or_that_it_was_not_possible(packages, status
     verdict = load_audit().verdict(output, "trying\nno route\n")
     assert verdict[0] == status
     assert verdict[1].startswith(said)
+
+
+def test_every_pinned_package_installs_on_the_oldest_python_we_support():
+    """3.11.2 is the Python of Debian 12; some packages require a later 3.11."""
+    refused = [
+        f"{found.name} {found.version} requires Python {needed}"
+        for found in metadata.distributions()
+        if (needed := found.metadata.get("Requires-Python"))
+        and not SpecifierSet(needed).contains("3.11.2")
+    ]
+    assert not refused
