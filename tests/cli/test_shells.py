@@ -2,6 +2,7 @@
 
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -115,7 +116,7 @@ def test_ctrl_c_during_training_prints_how_to_resume(world, tmp_path):
 
 
 def test_a_closed_output_pipe_ends_predict_without_an_error(world):
-    predict = f"{' '.join(COMMAND)} predict {world / 'model'} --tsv"
+    predict = shlex.join([*COMMAND, "predict", str(world / "model"), "--tsv"])
     command = f"yes jump | head -20000 | {predict} | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("jump\t")
