@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
+from equitrans.analysis import move
 from equitrans.data import Pair, Rows
 from equitrans.paper import (
     N_SPECIAL,
@@ -86,7 +87,7 @@ def _check_model(
     pairs = pairs or [_random_pair(symmetry, draw) for _ in range(8)]
     before = _losses(model, pairs)
     for g in _elements(symmetry.group, draw):
-        after = _losses(model, [_move(symmetry, g, pair) for pair in pairs])
+        after = _losses(model, [move(symmetry, g, pair) for pair in pairs])
         _compare(before, after, tolerance, g, "log p(y | x)")
 
 
@@ -120,15 +121,6 @@ def _elements(group: Group, draw: random.Random) -> Iterator[Permutation]:
         for _ in range(draw.randrange(2, 30)):
             g = compose(draw.choice(group.generators), g)
         yield g
-
-
-def _move(symmetry: Symmetry, g: Permutation, pair: Pair) -> Pair:
-    """``(g∘x, g∘y)``."""
-    source, target = symmetry.source, symmetry.target
-    return Pair(
-        source.decode(symmetry.source_action(g, source.encode(pair.source))),
-        target.decode(symmetry.target_action(g, target.encode(pair.target))),
-    )
 
 
 def _random_pair(symmetry: Symmetry, draw: random.Random) -> Pair:

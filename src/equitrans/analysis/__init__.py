@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from equitrans import face
 
 if TYPE_CHECKING:
-    from equitrans.analysis.audits import Audit, audit
+    from equitrans.analysis.audits import Audit, audit, move
     from equitrans.analysis.decoding import beam_search, decode
     from equitrans.analysis.evaluation import (
         Alignment,

@@ -82,7 +82,7 @@ def audit(
     sampled = group.order > ALL_ELEMENTS
     elements = _powers(group) if sampled else group.elements
     distinct = list(dict.fromkeys(pairs))
-    images = {pair: [_moved(symmetry, g, pair) for g in elements] for pair in distinct}
+    images = {pair: [move(symmetry, g, pair) for g in elements] for pair in distinct}
     if all(image == pair for pair, moved in images.items() for image in moved):
         raise DataError("nothing to audit: the group moves no word of the pairs")
     loss = _losses(model, [*distinct, *(i for moved in images.values() for i in moved)])
@@ -118,7 +118,7 @@ def _powers(group: Group) -> tuple[Permutation, ...]:
     return tuple(found)
 
 
-def _moved(symmetry: Symmetry, g: Permutation, pair: Pair) -> Pair:
+def move(symmetry: Symmetry, g: Permutation, pair: Pair) -> Pair:
     """``(g∘x, g∘y)``."""
     source, target = symmetry.source, symmetry.target
     return Pair(
@@ -160,7 +160,7 @@ def _mismatches(
     seen: dict[Mismatch, None] = {}
     for pair, moved in images.items():
         for g, image in zip(elements, moved, strict=True):
-            expected = _moved(symmetry, g, Pair(pair.source, best[pair.source])).target
+            expected = move(symmetry, g, Pair(pair.source, best[pair.source])).target
             if expected != best[image.source]:
                 seen[Mismatch(pair.source, image.source, expected, best[image.source])] = None
     rivals = [Pair(m.moved, y) for m in seen for y in (m.expected, m.predicted)]
