@@ -8,7 +8,7 @@ Both are exact.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -124,10 +124,15 @@ def by_form(data: Rows, *, forms: int, generator: torch.Generator) -> Iterator[B
 
 
 def by_pair(data: Rows, *, pairs: int, generator: torch.Generator) -> Iterator[Batch]:
-    """Batches of ``pairs`` pairs, drawn without replacement as in the paper."""
+    """Batches of ``pairs`` pairs, drawn without replacement as in the paper.
+
+    Nothing is shared within a batch: every pair has its own row, its own form, and so its own
+    dropout.
+    """
     for part in data.row[torch.randperm(len(data.row), generator=generator)].split(pairs):
-        rows, counts = torch.unique(part, return_counts=True)
-        yield data.batch(rows, counts.to(data.weight.dtype))
+        batch = data.batch(part, torch.ones(len(part), dtype=data.weight.dtype))
+        own = torch.arange(len(part))
+        yield replace(batch, form=own, first=own)
 
 
 def representative(

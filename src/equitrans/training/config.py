@@ -23,8 +23,8 @@ class TrainingConfig:
         epochs: number of epochs; null for no limit
         passes: passes over the data per epoch; more than one for small data
         seconds: training ends after this time; null for no limit
-        updates: number of updates, rounded up to whole epochs; with neither this nor epochs nor
-            seconds, a hundred updates per form, at least 500 and at most 5000
+        updates: number of updates; with neither this nor epochs nor seconds, a hundred updates per
+            form, at least 500 and at most 7500
         batching: batches of forms, each with all its pairs and all with equal weight, or batches of
             pairs as in the paper
         batch: number of forms or pairs per batch
@@ -35,6 +35,8 @@ class TrainingConfig:
         clip: largest norm of a gradient; null for no limit
         patience: training ends after this many epochs without a better validation loss; null for
             no limit
+        restarts: how often a training may start again, with new random weights, if its best epoch
+            does not predict all validation pairs; the best epoch of all starts is kept
 
     """
 
@@ -50,6 +52,7 @@ class TrainingConfig:
     weight_decay: float = 0.03
     clip: float | None = 1.0
     patience: int | None = None
+    restarts: int = 1
 
     def __post_init__(self) -> None:
         check_settings("training", self)
@@ -62,6 +65,8 @@ class TrainingConfig:
             raise ConfigError(
                 f"training.learning_rate is {self.learning_rate}; it must be at most 1000"
             )
+        if not 0 <= self.restarts <= 100:
+            raise ConfigError(f"training.restarts is {self.restarts}; it must lie in [0, 100]")
         if self.weight_decay < 0:
             raise ConfigError(f"training.weight_decay is {self.weight_decay}; it must be 0 or more")
 

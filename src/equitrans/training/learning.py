@@ -20,7 +20,8 @@ from equitrans.models import ModelConfig, build, learn_rules
 from equitrans.paper import Model
 from equitrans.training.cards import Figures
 from equitrans.training.config import TrainingConfig
-from equitrans.training.loop import Epoch, TrainState, ended, train
+from equitrans.training.loop import Epoch, TrainState, ended, epoch_seed, train
+from equitrans.training.trained import Trained
 
 LOSS_PAIRS = 2000
 """Number of pairs on which the loss of a rule model is measured; more of them take long."""
@@ -98,25 +99,40 @@ class Learning(ABC):
 
 
 class GradientLearning(Learning):
-    """Gradient descent; the epoch of lowest validation loss is the best."""
+    """Gradient descent; the epoch of lowest validation loss is the best.
+
+    A start that ends without an epoch that predicts all validation pairs may be stuck: training
+    starts again from new random weights, as often as ``training.restarts`` allows.
+    """
 
     def __init__(
         self,
         model: Model,
+        config: ModelConfig,
         training: TrainingConfig,
         data: Data,
         *,
         seed: int,
         device: str | torch.device = "cpu",
     ) -> None:
-        self._training, self._data = training, data
+        self._config, self._training, self._data = config, training, data
         self.model = model.to(device)
         self._state = TrainState.new(self.model, training, seed=seed)
         self._rows = Rows.of(data.train, model.sharing)
         self._valid = Rows.of(data.valid, model.sharing) if data.valid else None
 
     def __iter__(self) -> Iterator[Epoch]:
-        return train(self._state, self._rows, self._valid, self._training)
+        yield from train(self._state, self._rows, self._valid, self._training)
+        while not self.finished:
+            self._restart()
+            yield from train(self._state, self._rows, self._valid, self._training)
+
+    def _restart(self) -> None:
+        """Set new random weights and a new optimizer; the best weights so far are kept."""
+        seed = epoch_seed(self._state)
+        model = Trained.new(self._config, self.model.symmetry, max_length=1, seed=seed).model
+        self.model.load_state_dict(model.state_dict())
+        self._state.restart(self._training)
 
     @property
     def step(self) -> int:
@@ -132,7 +148,11 @@ class GradientLearning(Learning):
 
     @property
     def finished(self) -> bool:
-        return ended(self._state, self._rows, self._training)
+        state, training = self._state, self._training
+        if not ended(state, self._rows, training):
+            return False
+        in_time = training.seconds is None or state.seconds < training.seconds
+        return not (in_time and state.best_accuracy < 1 and state.start <= training.restarts)
 
     @property
     def figures(self) -> Figures:
@@ -221,7 +241,7 @@ def start(
     """The learning of a new model, by the learner that its settings name."""
     if config.learner == "rules":
         return RuleLearning(model, config, data.train + data.valid, seed=seed, device=device)
-    return GradientLearning(model, training, data, seed=seed, device=device)
+    return GradientLearning(model, config, training, data, seed=seed, device=device)
 
 
 def longest_prediction(pairs: Iterable[Pair]) -> int:

@@ -41,10 +41,12 @@ class Epoch:
     valid_accuracy: float | None
     is_best: bool
     seconds: float
+    start: int = 1
 
     def __str__(self) -> str:
         of = "" if self.of is None else f" of {self.of}"
-        text = f"epoch {self.number}{of}: loss {self.train_loss:.4f}"
+        again = f", start {self.start}" if self.start > 1 else ""
+        text = f"epoch {self.number}{of}{again}: loss {self.train_loss:.4f}"
         if self.valid_loss is not None and self.valid_accuracy is not None:
             text += (
                 f", validation {self.valid_loss:.4f}, accuracy {100 * self.valid_accuracy:.1f} %"
@@ -64,6 +66,13 @@ class TrainState:
     seconds: float = 0.0
     best_epoch: int = 0
     best_loss: float = math.inf
+    best_accuracy: float = 1.0
+    """Validation accuracy of the best epoch; 1 without validation pairs."""
+    start: int = 1
+    """Number of the start: a stuck training starts again with new random weights."""
+    epochs_before: int = 0
+    updates_before: int = 0
+    """Epochs and updates of the earlier starts."""
     best: dict[str, Tensor] = field(default_factory=dict)
     recorder: Recorder | None = None
     """The CUDA graph of an update, for models that allow it; checkpoints do not contain it."""
@@ -71,20 +80,29 @@ class TrainState:
     @classmethod
     def new(cls, model: Model, config: TrainingConfig, *, seed: int) -> "TrainState":
         """The state before the first epoch."""
-        make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
-        device = next(model.parameters()).device
-        recorded = _can_record(model)
-        rate: float | Tensor = config.learning_rate
-        if recorded:  # a CUDA graph reads the rate from memory, and fused Adam reads float32
-            rate = torch.tensor(rate, device=device, dtype=torch.float32)
-        optimizer = make(
-            model.parameters(),
-            lr=rate,
-            weight_decay=config.weight_decay,
-            capturable=recorded,
-            fused=True,
-        )
-        return cls(model, optimizer, seed)
+        return cls(model, _optimizer(model, config), seed)
+
+    def restart(self, config: TrainingConfig) -> None:
+        """Begin a new start of a model that has new weights."""
+        self.optimizer, self.recorder = _optimizer(self.model, config), None
+        self.start += 1
+        self.epochs_before, self.updates_before = self.epoch, self.updates
+
+
+def _optimizer(model: Model, config: TrainingConfig) -> torch.optim.Optimizer:
+    make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+    device = next(model.parameters()).device
+    recorded = _can_record(model)
+    rate: float | Tensor = config.learning_rate
+    if recorded:  # a CUDA graph reads the rate from memory, and fused Adam reads float32
+        rate = torch.tensor(rate, device=device, dtype=torch.float32)
+    return make(
+        model.parameters(),
+        lr=rate,
+        weight_decay=config.weight_decay,
+        capturable=recorded,
+        fused=True,
+    )
 
 
 def _can_record(model: Model) -> bool:
@@ -92,16 +110,22 @@ def _can_record(model: Model) -> bool:
     return next(model.parameters()).is_cuda and model.static
 
 
-def epochs_to_train(data: Rows, config: TrainingConfig) -> int | None:
-    """The number of epochs that the settings allow; None if only time limits it."""
+def updates_to_train(data: Rows, config: TrainingConfig) -> int | None:
+    """The number of updates of one start; None if only time limits it."""
+    limits = [] if config.updates is None else [config.updates]
     if config.epochs is not None:
-        return config.epochs
-    updates = config.updates
-    if updates is None:
-        if config.seconds is not None:
-            return None
-        updates = min(max(100 * data.n_forms, 500), 5000)
-    return math.ceil(updates / _updates_per_epoch(data, config))
+        limits.append(config.epochs * _updates_per_epoch(data, config))
+    if not limits and config.seconds is None:
+        limits = [min(max(100 * data.n_forms, 500), 7500)]
+    return min(limits, default=None)
+
+
+def epochs_to_train(data: Rows, config: TrainingConfig) -> int | None:
+    """The number of epochs of one start, of which the last may be partial; None if only time
+    limits it.
+    """
+    updates = updates_to_train(data, config)
+    return None if updates is None else math.ceil(updates / _updates_per_epoch(data, config))
 
 
 def _updates_per_epoch(data: Rows, config: TrainingConfig) -> int:
@@ -122,6 +146,7 @@ def train(
         train_loss = _epoch(state, data, config, started)
         # a CPU checks every batch; a GPU is only checked here, because reading a loss waits for it
         _check_epoch(state, "training loss", train_loss, data)
+        _check_weights(state)
         valid_loss = accuracy = None
         if validation is not None:
             valid_loss, accuracy = judge(state.model, validation)
@@ -130,24 +155,27 @@ def train(
         if is_best:
             state.best_epoch = state.epoch
             state.best_loss = math.inf if valid_loss is None else valid_loss
+            state.best_accuracy = 1.0 if accuracy is None else accuracy
             state.best = {k: v.detach().clone() for k, v in state.model.state_dict().items()}
         state.seconds = time.monotonic() - started
+        epochs = epochs_to_train(data, config)
         yield Epoch(
             number=state.epoch,
-            of=epochs_to_train(data, config),
+            of=None if epochs is None else state.epochs_before + epochs,
             updates=state.updates,
             train_loss=train_loss,
             valid_loss=valid_loss,
             valid_accuracy=accuracy,
             is_best=is_best,
             seconds=state.seconds,
+            start=state.start,
         )
 
 
 def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float) -> float:
     """Train one epoch, or as much of it as time allows; return the mean loss."""
-    epochs, per_epoch = epochs_to_train(data, config), _updates_per_epoch(data, config)
-    seed = (state.seed * 1_000_003 + state.epoch) % 2**63
+    updates = updates_to_train(data, config)
+    seed = epoch_seed(state)
     generator = torch.Generator().manual_seed(seed)
     one = partial(by_form, forms=config.batch)
     if config.batching == "pairs":
@@ -162,7 +190,7 @@ def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)  # for dropout
         for batch in batches:
-            done = 0.0 if epochs is None else state.updates / (epochs * per_epoch)
+            done = 0.0 if updates is None else (state.updates - state.updates_before) / updates
             if config.seconds is not None:
                 done = max(done, (time.monotonic() - started) / config.seconds)
             if done >= 1:
@@ -174,13 +202,19 @@ def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float
     return float(total) / weight if weight else 0.0
 
 
+def epoch_seed(state: TrainState) -> int:
+    """The seed of all randomness of the current epoch."""
+    return (state.seed * 1_000_003 + state.epoch) % 2**63
+
+
 def ended(state: TrainState, data: Rows, config: TrainingConfig) -> bool:
-    """Whether the budget or the patience is used up."""
-    epochs = epochs_to_train(data, config)
+    """Whether the budget or the patience of the current start is used up."""
+    updates = updates_to_train(data, config)
+    waited = state.epoch - max(state.best_epoch, state.epochs_before)
     return (
-        (epochs is not None and state.epoch >= epochs)
+        (updates is not None and state.updates - state.updates_before >= updates)
         or (config.seconds is not None and state.seconds >= config.seconds)
-        or (config.patience is not None and state.epoch - state.best_epoch >= config.patience)
+        or (config.patience is not None and waited >= config.patience)
     )
 
 
@@ -216,8 +250,8 @@ def _descend(state: TrainState, config: TrainingConfig, moment: Moment, batch: B
 
     check("training loss", loss.detach())
     loss.backward()
-    if config.clip is not None:
-        check("gradient", torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip))
+    largest = math.inf if config.clip is None else config.clip
+    check("gradient", torch.nn.utils.clip_grad_norm_(model.parameters(), largest))
     state.optimizer.step()
     return loss.detach()
 
@@ -243,6 +277,14 @@ def _check_epoch(state: TrainState, kind: str, value: float, data: Rows) -> None
             broken = _broken(model, batch, random, loss)
             break
     raise _divergence(f"epoch {state.epoch}", kind, value, broken)
+
+
+def _check_weights(state: TrainState) -> None:
+    """Raise DivergenceError if a weight is NaN or infinite after the last update of an epoch."""
+    for name, weight in state.model.named_parameters():
+        if not bool(weight.isfinite().all()):
+            value = float(weight.detach()[~weight.isfinite()][0])
+            raise _divergence(f"epoch {state.epoch}", f"weight {name}", value, None)
 
 
 def _divergence(
