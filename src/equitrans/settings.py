@@ -6,7 +6,7 @@ checked before memory is allocated.
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -74,7 +74,8 @@ def from_dict(cls: type[T], content: Any, *, section: str | None = None) -> T:
     if not isinstance(content, dict):
         raise ConfigError(f"{shown(content)} is not a table of settings")
     hints = get_type_hints(cls)
-    names = {f.name: hints[f.name] for f in fields(cls)}  # type: ignore[arg-type]
+    known = fields(cls)  # type: ignore[arg-type]
+    names = {f.name: hints[f.name] for f in known}
     for name in content:
         if name not in names:
             raise ConfigError(f"{shown(name)} is not a setting{nearest(name, names)}")
@@ -84,6 +85,9 @@ def from_dict(cls: type[T], content: Any, *, section: str | None = None) -> T:
         if not _fits(value, names[name]):
             where = name if section is None else f"{section}.{name}"
             raise ConfigError(f"{where} is {shown(value)}{_expected(value, names[name])}")
+    for field in known:
+        if field.name not in content and field.default is field.default_factory is MISSING:
+            raise ConfigError(f"{field.name} is missing")
     return cls(**values)
 
 
@@ -121,9 +125,9 @@ def check_shares(section: str, settings: Any, *names: str) -> None:
             raise ConfigError(f"{section}.{name} is {shown(value)}; it must lie in [0, 1)")
 
 
-def check_seed(seed: int) -> None:
+def check_seed(seed: object) -> None:
     """Raise ConfigError unless the seed is an integer from 0 to 2**63 - 1."""
-    if not _fits(seed, int) or not 0 <= seed < 2**63:
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
         raise ConfigError(f"seed is {shown(seed)}; it must be an integer from 0 to 2**63 - 1")
 
 

@@ -403,7 +403,7 @@ def run(model, data):
 
 
 def counters(**changes):
-    usual = {"epoch": 1, "updates": 3, "seconds": 1.0, "best_epoch": 1, "best_loss": 2.0}
+    usual = {"epoch": 1, "updates": 3, "seconds": 1.0, "best_epoch": 0, "best_loss": 2.0}
     return {"counters": json.dumps(usual | {"finished": False} | changes)}
 
 
@@ -416,7 +416,7 @@ def counters(**changes):
         ({}, counters(updates=-1), "is damaged: updates is -1"),
         ({}, counters(finished=1), "is damaged: finished is 1"),
         ({}, counters(best_loss=float("nan")), "is damaged: best_loss is nan"),
-        ({"optimizer.0.step": None}, counters(), "a part of the optimizer's state is missing"),
+        ({"optimizer.0.step": None}, counters(), "tensor optimizer.0.step is missing"),
         ({"optimizer.0.exp_avg": torch.zeros(10**6)}, counters(), "has shape 1000000; expected "),
         (
             {"optimizer.999.step": torch.zeros(())},

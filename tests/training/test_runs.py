@@ -289,7 +289,7 @@ def test_an_incomplete_damaged_or_newer_directory_is_rejected(files, damage, mes
         ("{", "line 2: Expecting property name"),
         ("[]", "line 2: .* is not a table of settings"),
         ('{"number": "one"}', "line 2: .*number"),
-        ("[" * 100_000, "line 2: maximum recursion"),
+        ("[" * 100_000, "line 2: nested too deeply"),
     ],
 )
 def test_a_damaged_log_line_is_rejected_and_a_partial_last_line_is_skipped(files, line, message):

@@ -102,6 +102,8 @@ def _read_curves(path: Path) -> list[tuple[str, Curve]]:
     if path.is_dir():
         if not (epochs := training.Run.open(path).epochs()):
             raise RunError(f"{path} has no learning curve: it has no epoch yet")
+        if "rules" in epochs[0]:
+            raise RunError(f"{path} has no learning curve: rules are learned in one step")
         return [(str(path), learning_curve(epochs))]
     curves = []
     for name, record in read_records(path).items():

@@ -83,8 +83,9 @@ def run(arguments: Sequence[str]) -> int:
     try:
         follow(steps, console)
     except KeyboardInterrupt:
+        what = "continue" if started.has_checkpoint else "in the first epoch; start again"
         raise KeyboardInterrupt(
-            f"interrupted; continue with: equitrans train --resume {started.path}"
+            f"interrupted; {what} with: equitrans train --resume {started.path}"
         ) from None
     console.print(f"weights of the best epoch: {started.path / training.WEIGHTS}")
     model = training.Trained.load(started.path, device=device).model

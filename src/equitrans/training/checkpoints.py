@@ -1,18 +1,27 @@
 """Checkpoints: the state of a learning in one file, so that all its parts are of one epoch."""
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from equitrans.errors import RunError
+from equitrans.errors import RunError, shown
 from equitrans.files import write_atomically
 from equitrans.paper import Model
 from equitrans.training.learning import Learning
 from equitrans.training.loop import TrainState
-from equitrans.training.tensors import Header, check_tensors, pack, part, read_header, read_tensors
+from equitrans.training.tensors import (
+    Header,
+    check_finite,
+    check_tensors,
+    pack,
+    part,
+    read_header,
+    read_tensors,
+)
 
 _COUNTERS: dict[str, type] = {
     "epoch": int,
@@ -23,8 +32,11 @@ _COUNTERS: dict[str, type] = {
     "finished": bool,
 }
 
-_MOMENTS = {"step", "exp_avg", "exp_avg_sq"}
-"""The state of Adam and AdamW for each parameter."""
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+"""The state of Adam and AdamW for each parameter: a count, and two tensors of its shape."""
+
+_MOST = 2**31
+"""Upper bound of all counters; settings have the same."""
 
 
 @dataclass(frozen=True)
@@ -69,37 +81,46 @@ class Checkpoint:
             i, _, key = name.partition(".")
             moments.setdefault(int(i), {})[key] = value
         groups = state.optimizer.state_dict()["param_groups"]
-        # parameters without a gradient so far, as in a warm start, have no moments
-        if any(parts.keys() != _MOMENTS for parts in moments.values()):
-            raise RunError(f"{self.path} is damaged: a part of the optimizer's state is missing")
-        try:
-            state.model.load_state_dict(part(tensors, "model."))
-            state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
-        except (RuntimeError, ValueError):
-            raise RunError(
-                f"{self.path} is not a checkpoint of the model that config.json describes"
-            ) from None
+        state.model.load_state_dict(part(tensors, "model."))
+        state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         state.best = part(tensors, "best.")
         for name, value in _counters(self.path, header).items():
             if name != "finished":
                 setattr(state, name, value)
 
     def _read(self, model: Model) -> tuple[Header, dict[str, Tensor]]:
-        """Header and tensors of the file; raise RunError unless they fit the model."""
+        """Header and tensors of the file; raise RunError unless every tensor fits the model. The
+        optimizer's C++ code trusts shapes, so a wrong one must not reach it.
+        """
         header = read_header(self.path)
+        counters = _counters(self.path, header)
         weights = {name: tuple(t.shape) for name, t in model.state_dict().items()}
         expected = {f"model.{name}": shape for name, shape in weights.items()}
-        if any(name.startswith("best.") for name in header.shapes):
+        if counters["best_epoch"] > 0 or any(name.startswith("best.") for name in header.shapes):
             expected |= {f"best.{name}": shape for name, shape in weights.items()}
-        # an optimizer has scalars, and tensors of the shapes of its parameters
-        shapes = [tuple(p.shape) for p in model.parameters()]
-        for name, found in header.shapes.items():
-            kind, _, rest = name.partition(".")
-            i = rest.partition(".")[0]
-            if kind == "optimizer" and i.isdecimal() and len(i) < 9 and int(i) < len(shapes):
-                expected[name] = () if found == () else shapes[int(i)]
+        # parameters without a gradient so far, as in a warm start, have no moments
+        for i, parameter in enumerate(model.parameters()):
+            names = [f"optimizer.{i}.{key}" for key in _MOMENTS]
+            if any(name in header.shapes for name in names):
+                shape = tuple(parameter.shape)
+                expected |= zip(names, ((), shape, shape), strict=True)
         check_tensors(self.path, header, expected)
-        return header, read_tensors(self.path)
+        # the type of the model: a number may be too large for it
+        dtype = next(model.parameters()).dtype
+        tensors = {name: value.to(dtype) for name, value in read_tensors(self.path).items()}
+        check_finite(self.path, tensors)
+        for name, value in part(tensors, "optimizer.").items():
+            self._check_moment(f"optimizer.{name}", value)
+        return header, tensors
+
+    def _check_moment(self, name: str, value: Tensor) -> None:
+        """Raise RunError unless a step is a count and a second moment has no negative numbers."""
+        if name.endswith(".step"):
+            if not (0 <= value < _MOST and value == value.round()):
+                found = f"{name} is {float(value)}; expected a whole number from 0 to 2**31"
+                raise RunError(f"{self.path} is damaged: {found}")
+        elif name.endswith(".exp_avg_sq") and (value < 0).any():
+            raise RunError(f"{self.path} is damaged: {name} has negative numbers")
 
 
 def _counters(path: Path, header: Header) -> dict[str, Any]:
@@ -110,7 +131,13 @@ def _counters(path: Path, header: Header) -> dict[str, Any]:
     except (TypeError, KeyError, ValueError, RecursionError):
         raise RunError(f"{path} is damaged: its counters are missing or not JSON") from None
     for name, kind in _COUNTERS.items():
-        least = -1 if name == "best_loss" else 0  # a rounding error can make a loss negative
-        if type(found[name]) is not kind or not found[name] >= least:
-            raise RunError(f"{path} is damaged: {name} is {found[name]!r}")
+        value, least, most = found[name], 0.0, float(_MOST)
+        if name == "best_loss":  # rounding can make a loss negative; it is infinite before the end
+            least, most = -1.0, math.inf  # of the first epoch, and without validation pairs
+        if type(value) is not kind or not least <= value <= most:
+            raise RunError(f"{path} is damaged: {name} is {shown(value)}")
+    if found["best_epoch"] > found["epoch"]:
+        raise RunError(
+            f"{path} is damaged: best_epoch is {found['best_epoch']}, but epoch is {found['epoch']}"
+        )
     return found

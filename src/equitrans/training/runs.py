@@ -16,6 +16,7 @@ Its files::
 """
 
 import json
+import math
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -32,7 +33,6 @@ from equitrans.errors import (
     ConfigError,
     DataError,
     DivergenceError,
-    EquitransError,
     RunError,
     shown,
 )
@@ -42,19 +42,18 @@ from equitrans.files import (
     flush,
     locked,
     read_part,
-    read_text,
     refuse_links,
     refuse_used,
     remove_leftovers,
     write_atomically,
 )
 from equitrans.paper import Symmetry
-from equitrans.settings import check_seed, from_dict
+from equitrans.settings import check_seed
 from equitrans.training.cards import Figures
 from equitrans.training.checkpoints import Checkpoint
 from equitrans.training.config import RunConfig
-from equitrans.training.learning import Learning, Rules, Step, longest_prediction, start
-from equitrans.training.loop import Epoch
+from equitrans.training.learning import Learning, Step, longest_prediction, start
+from equitrans.training.logs import check_orbits, check_step, read_log, trim_log
 from equitrans.training.tensors import pack
 from equitrans.training.trained import WEIGHTS, Trained
 
@@ -129,7 +128,9 @@ class Run:
             settings |= {"kind": content.get("kind", "transducer"), "seed": content["seed"]}
             settings |= {n: content[n] for n in ("orbits", "orbits_every") if n in content}
             config = RunConfig.from_settings(settings)
-            return cls(path, config, trained, content["digest"])
+            if not isinstance(digest := content["digest"], str):
+                raise ConfigError(f"digest is {shown(digest)}; expected a text")
+            return cls(path, config, trained, digest)
         except KeyError as missing:
             raise RunError(
                 f"{path} is a model, not a training run: no {missing} in config.json"
@@ -151,6 +152,11 @@ class Run:
     def is_finished(self) -> bool:
         """Whether the training has ended."""
         return self._checkpoint.is_finished
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is a complete epoch to continue from."""
+        return self._checkpoint.exists
 
     @property
     def _checkpoint(self) -> Checkpoint:
@@ -190,9 +196,11 @@ class Run:
             if self.is_finished:
                 return
             learning = self.learning(data, device=device)
-            self._trim_log(LOG, learning.step)
+            trim_log(self.path / LOG, learning.step)
             record = self._orbit_recorder(data, learning)
-            saved_at, saved_best = time.monotonic(), learning.best_step
+            # the first step is saved at once, so that an interrupt loses no complete epoch of a
+            # short training
+            saved_at, saved_best = -math.inf, learning.best_step
             for step in learning:
                 append_line(self.path / LOG, json.dumps(asdict(step)))
                 finished = learning.finished
@@ -238,16 +246,16 @@ class Run:
                 append_line(self.path / ORBITS, json.dumps(line))
 
         if learning.step == 0:
-            self._trim_log(ORBITS, 0)
+            trim_log(self.path / ORBITS, 0)
             record(finished=False)
         else:
-            self._trim_log(ORBITS, learning.step // every + 1)
+            trim_log(self.path / ORBITS, learning.step // every + 1)
         return record
 
     def epochs(self) -> list[dict[str, Any]]:
         """All steps so far, from the log."""
         path = self.path / LOG
-        return _logged(path, _check_step) if path.is_file() else []
+        return read_log(path, check_step) if path.is_file() else []
 
     def figures(self) -> Figures:
         """The figures of a finished run, from its log; before, the log may be ahead of the weights
@@ -276,31 +284,7 @@ class Run:
             raise RunError(
                 f"{self.path} has no record of orbits; train with --orbits SENTENCE to get one"
             )
-        return _logged(path, _check_orbits)
-
-    def _trim_log(self, name: str, lines: int) -> None:
-        """Remove lines that are newer than the checkpoint: training writes them again."""
-        path = self.path / name
-        if path.is_file():
-            kept = path.read_bytes().splitlines(keepends=True)[:lines]
-            write_atomically(path, b"".join(kept))
-
-
-def _logged(path: Path, check: Callable[[Any], object]) -> list[dict[str, Any]]:
-    """The complete lines of a log; the last line may be partial while a process trains."""
-    found = []
-    for number, line in enumerate(read_text(path, RunError).split("\n")[:-1], start=1):
-        try:
-            found.append(json.loads(line))
-            check(found[-1])
-        except (EquitransError, RecursionError, ValueError) as error:
-            raise RunError(f"{path} is damaged: line {number}: {error}") from None
-    return found
-
-
-def _check_step(line: Any) -> None:
-    """Raise ConfigError unless a line is the log of an epoch or of learned rules."""
-    from_dict(Rules if isinstance(line, dict) and "rules" in line else Epoch, line)
+        return read_log(path, check_orbits)
 
 
 def _table(content: dict[str, Any], section: str) -> dict[str, Any]:
@@ -308,18 +292,6 @@ def _table(content: dict[str, Any], section: str) -> dict[str, Any]:
     if not isinstance(table := content[section], dict):
         raise ConfigError(f"{section} is {shown(table)}; expected a table of settings")
     return table
-
-
-def _check_orbits(line: Any) -> None:
-    """Raise RunError unless a line has an epoch, the sizes of the observed orbits and losses."""
-    kinds = {"epoch": int, "observed": list, "losses": list}
-    for name, kind in kinds.items():
-        value = line.get(name) if isinstance(line, dict) else None
-        if not isinstance(value, kind):
-            raise RunError(f"{name} is {shown(value)}; expected {kind.__name__}")
-    for value in (*line["observed"], *line["losses"]):
-        if not isinstance(value, int | float):
-            raise RunError(f"{shown(value)} is not a number")
 
 
 def _pair(sentence: str, data: Data, characters: bool) -> Pair:

@@ -16,7 +16,7 @@ from safetensors.torch import save
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from equitrans.errors import RunError, shown
+from equitrans.errors import RunError, named, shown
 
 LONGEST_HEADER = 4_000_000
 """Largest header in bytes; longer ones are rejected unread. A checkpoint with the largest number
@@ -67,14 +67,22 @@ def check_tensors(path: Path, header: Header, expected: Mapping[str, tuple[int, 
     """Raise RunError unless a file has the expected names and shapes, and real numbers only."""
     for name in expected:
         if name not in header.shapes:
-            raise _unfit(path, f"tensor {name} is missing")
+            raise _unfit(path, f"tensor {named(name)} is missing")
     for name, shape in header.shapes.items():
         if name not in expected:
             raise _unfit(path, f"unexpected tensor {shown(name)}")
         if shape != expected[name]:
-            raise _unfit(path, f"{name} has shape {_by(shape)}; expected {_by(expected[name])}")
+            found = f"{named(name)} has shape {_by(shape)}"
+            raise _unfit(path, f"{found}; expected {_by(expected[name])}")
         if (kind := header.kinds[name]) not in ("F32", "F64"):
-            raise _unfit(path, f"{name} has data type {kind}; expected F32 or F64")
+            raise _unfit(path, f"{named(name)} has data type {kind}; expected F32 or F64")
+
+
+def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Raise RunError if a tensor has a number that is NaN or infinite."""
+    for name, tensor in tensors.items():
+        if not bool(tensor.isfinite().all()):
+            raise RunError(f"{path}: {named(name)} has NaN or infinite numbers; train again")
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
