@@ -79,7 +79,9 @@ def test_an_epoch_of_pairs_has_every_pair_once(seed, size):
     rows = Rows.of(pairs, SYMMETRIES["verbs"])
     seen: Counter = Counter()
     for batch in by_pair(rows, pairs=size, generator=generator(seed)):
-        assert batch.weight.sum() <= size
+        assert batch.weight.tolist() == [1.0] * len(batch.source)  # nothing is merged
+        assert batch.form.tolist() == batch.first.tolist() == list(range(len(batch.source)))
+        assert len(batch.source) <= size
         for s, t, w in zip(strip(batch.source), strip(batch.target), batch.weight, strict=True):
             seen[s, t] += int(w)
     expected: Counter = Counter()

@@ -74,7 +74,24 @@ def test_without_validation_data_the_last_epoch_is_the_best():
     assert all(torch.equal(s.best[k], v) for k, v in s.model.state_dict().items())
 
 
-def test_a_budget_of_updates_becomes_whole_epochs():
+@pytest.mark.parametrize("updates", [1, 3, 4, 7])
+def test_training_makes_exactly_the_updates_asked_for_and_ends_within_an_epoch(updates):
+    config = TrainingConfig(updates=updates, batch=2, learning_rate=0.01)
+    s = state(config)
+    epochs = list(train(s, rows(), None, config))
+    assert epochs[-1].updates == s.updates == updates
+    assert len(epochs) == math.ceil(updates / 2)
+
+
+def test_the_smaller_of_two_budgets_ends_training():
+    for config in (
+        TrainingConfig(updates=3, epochs=50, batch=2),
+        TrainingConfig(updates=500, epochs=2, batch=2),
+    ):
+        assert len(list(train(state(config), rows(), None, config))) == 2
+
+
+def test_a_budget_of_updates_becomes_epochs():
     data = rows()
     assert data.n_forms == 4
     assert epochs_to_train(data, TrainingConfig(updates=10, batch=2)) == 5
@@ -88,7 +105,7 @@ def test_without_a_budget_there_are_a_hundred_updates_per_form_within_limits():
     many = Rows.of(random_pairs(0, 300), WORLD)
     assert epochs_to_train(few, TrainingConfig(batch=1)) == math.ceil(500 / 4)
     assert epochs_to_train(some, TrainingConfig(batch=1)) == 100
-    assert epochs_to_train(many, TrainingConfig(batch=1)) == math.ceil(5000 / many.n_forms)
+    assert epochs_to_train(many, TrainingConfig(batch=1)) == math.ceil(7500 / many.n_forms)
 
 
 def test_time_ends_training():
@@ -198,6 +215,23 @@ def test_an_infinite_sum_of_finite_losses_stops_training_without_a_batch(monkeyp
     with pytest.raises(DivergenceError, match="epoch 1: the validation loss is inf") as error:
         list(train(state(), rows(), rows(), QUICK))
     assert error.value.breakdown is None
+
+
+def test_a_nan_gradient_without_clipping_stops_training_before_the_weights_change():
+    config = dataclasses.replace(QUICK, clip=None)
+    s = state(config)
+    before = {name: value.clone() for name, value in s.model.state_dict().items()}
+    weight = next(s.model.parameters())
+    weight.register_hook(lambda gradient: gradient * math.nan)
+    with pytest.raises(DivergenceError, match="the gradient is nan"):
+        list(train(s, rows(), None, config))
+    assert all(torch.equal(before[name], v) for name, v in s.model.state_dict().items())
+
+
+def test_infinite_weights_after_the_last_update_stop_training():
+    config = TrainingConfig(updates=1, batch=2, learning_rate=1000.0, weight_decay=1e38, clip=None)
+    with pytest.raises(DivergenceError, match=r"epoch 1: the weight \S+ is -?(inf|nan)"):
+        list(train(state(config), rows(), None, config))
 
 
 def test_passes_multiply_the_updates_of_an_epoch_and_divide_the_epochs():

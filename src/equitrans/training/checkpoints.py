@@ -29,8 +29,15 @@ _COUNTERS: dict[str, type] = {
     "seconds": float,
     "best_epoch": int,
     "best_loss": float,
+    "best_accuracy": float,
+    "start": int,
+    "epochs_before": int,
+    "updates_before": int,
     "finished": bool,
 }
+
+_FIRST_START = {"best_accuracy": 1.0, "start": 1, "epochs_before": 0, "updates_before": 0}
+"""Counters that checkpoints of earlier versions lack; they never start again."""
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 """The state of Adam and AdamW for each parameter: a count, and two tensors of its shape."""
@@ -60,7 +67,7 @@ class Checkpoint:
         state = learning.state
         tensors = {f"model.{name}": value for name, value in learning.model.state_dict().items()}
         tensors |= {f"best.{name}": value for name, value in learning.best.items()}
-        counters = dict.fromkeys(_COUNTERS, 0) | {"seconds": 0.0, "best_loss": 0.0}
+        counters = dict.fromkeys(_COUNTERS, 0) | {"seconds": 0.0, "best_loss": 0.0} | _FIRST_START
         counters |= {"epoch": learning.step, "best_epoch": learning.best_step}
         if state is not None:
             for i, values in state.optimizer.state_dict()["state"].items():
@@ -126,7 +133,7 @@ class Checkpoint:
 def _counters(path: Path, header: Header) -> dict[str, Any]:
     """The counters of a checkpoint; raise RunError unless all are there with sensible values."""
     try:
-        counters = json.loads(header.metadata["counters"])
+        counters = _FIRST_START | json.loads(header.metadata["counters"])
         found: dict[str, Any] = {name: counters[name] for name in _COUNTERS}
     except (TypeError, KeyError, ValueError, RecursionError):
         raise RunError(f"{path} is damaged: its counters are missing or not JSON") from None
