@@ -1,5 +1,6 @@
 """Predictions in words, and their exact match."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,8 +28,28 @@ _ENTRIES = 50_000_000
 batches."""
 
 
-Prediction = Hypothesis
-"""A predicted target in words."""
+@dataclass(frozen=True)
+class Prediction(Hypothesis[str]):
+    """A predicted target in words, or the reason why there is none.
+
+    >>> Prediction.refusal("no derivation")
+    Prediction(words=(), log_prob=-inf, finished=False, reason='no derivation', tied=False)
+    """
+
+    reason: str | None = None
+    """Why the model refuses the sentence; None if ``words`` is its prediction."""
+    tied: bool = False
+    """Whether another target has the same probability within rounding."""
+
+    @classmethod
+    def refusal(cls, reason: str) -> "Prediction":
+        """A prediction without words and with probability 0."""
+        return cls((), -math.inf, finished=False, reason=reason)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the model has no target for the sentence; ``reason`` says why."""
+        return self.reason is not None
 
 
 @dataclass(frozen=True)
@@ -139,7 +160,7 @@ def judge(model: Model, data: Rows) -> tuple[float, float]:
 
 def predict(
     model: Model, sentences: Sequence[Words], *, width: int, max_length: int, n_best: int = 1
-) -> list[list[Hypothesis[str]]]:
+) -> list[list[Prediction]]:
     """The best targets of each sentence, best first.
 
     One sentence of each orbit is decoded, and the others get its renamed prediction (theorem 1).
@@ -161,7 +182,9 @@ def predict(
     )
     return [
         [
-            Hypothesis(tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished)
+            Prediction.refusal("no derivation")
+            if h.is_refused
+            else Prediction(tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished)
             for h in found[source]
         ]
         for source, spelling in renamed
@@ -210,7 +233,7 @@ def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int
         loss=None
         if unknown_targets(pairs, symmetry)
         else mean_loss(model, Rows.of(pairs, model.sharing)),
-        refused=sum(predictions[0].is_refused for predictions in best),
+        refused=sum(predictions[0].refused for predictions in best),
     )
 
 

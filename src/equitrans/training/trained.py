@@ -23,6 +23,7 @@ from equitrans.analysis import (
     Alignment,
     Audit,
     Orbits,
+    Prediction,
     Report,
     Words,
     audit,
@@ -54,7 +55,7 @@ from equitrans.models import (
     learned_to_json,
     name_of,
 )
-from equitrans.paper import Hypothesis, LexicalClass, Model, Symmetry
+from equitrans.paper import LexicalClass, Model, Symmetry
 from equitrans.settings import (
     LONGEST_PREDICTION,
     MOST_WEIGHTS,
@@ -134,13 +135,13 @@ class Trained:
 
     def predict(
         self, sentences: Iterable[str | Sequence[str]], *, width: int = 3
-    ) -> list[Hypothesis[str]]:
+    ) -> list[Prediction]:
         """The best target of each sentence, by beam search; width 1 is greedy."""
         return [best[0] for best in self.n_best(sentences, n=1, width=width)]
 
     def n_best(
         self, sentences: Iterable[str | Sequence[str]], *, n: int, width: int = 3
-    ) -> list[list[Hypothesis[str]]]:
+    ) -> list[list[Prediction]]:
         """Up to n targets of each sentence, best first."""
         if isinstance(sentences, str):
             raise DataError(f"{shown(sentences)} is one sentence; expected a list of sentences")
