@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from equitrans.analysis import Prediction, Words
+from equitrans.analysis import Prediction, Unreadable, Words
 from equitrans.data import Data, Renaming
 from equitrans.errors import ConfigError, DataError, EquitransError, nearest
 from equitrans.explorer import views
@@ -224,15 +224,19 @@ class Registry:
         """Return the best targets of a command."""
         trained = self.model(question.run, question.add)
         words = views.read_command(trained, question.command)
+        if (reason := Unreadable(trained.symmetry.source).reason(words)) is not None:
+            return views.answer(trained, words, [Prediction.refusal(reason)])
         orbit = Orbit(trained, words)
         key = _key(question, orbit)
         if (best := self.cache.get(key)) is None:
             (best,) = self._predict(trained, {key: orbit.words})
+        if best[0].refused:  # its reason has the words of the representative
+            return views.answer(trained, words, trained.predict([words]))
         return views.answer(trained, words, [orbit.back(p) for p in best])
 
     def cached_answer(self, question: Question) -> Answer | None:
         """Return an answer whose prediction is cached, or None. It takes less than 0.1 ms, so the
-        event loop may call it.
+        event loop may call it. The reason of a refusal takes longer.
         """
         entry = self.entries.get(question.run)
         if entry is None or question.add:
@@ -242,7 +246,7 @@ class Registry:
             return None
         orbit = Orbit(entry.trained, words)
         best = self.cache.get(_key(question, orbit))
-        if best is None:
+        if best is None or best[0].refused:
             return None
         return views.answer(entry.trained, words, [orbit.back(p) for p in best])
 
