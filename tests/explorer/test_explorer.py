@@ -11,7 +11,7 @@ import pytest
 from equitrans.data.pairs import Pair
 from equitrans.data.scan import CLASSES, everything
 from equitrans.data.source import DataConfig, load_data
-from equitrans.errors import ConfigError, DataError, SymmetryError, VocabularyError
+from equitrans.errors import ConfigError, DataError, SymmetryError
 from equitrans.explorer import evaluation, queue, registry, views
 from equitrans.explorer.evaluation import Evaluation
 from equitrans.explorer.queue import BusyError, Cache, WorkQueue
@@ -224,18 +224,30 @@ def test_derivation_covers_its_words(models):
     root, *rest = found.nodes
     assert (root.depth, root.start, root.stop) == (0, 0, 5)
     assert all(0 <= node.start < node.stop <= 5 and node.depth > 0 for node in rest)
-    refused = views.derive(trained, ("jump", "jump"))
-    assert refused.nodes == ()
-    assert "refuses" in refused.missing
-    assert answered(trained, "jump jump").best == ()
+
+
+@pytest.mark.parametrize("command", ["jump jump", "walk walk", "junp twice"])
+def test_a_refused_command_is_answered_with_the_reason(models, command):
+    trained = models.find("rules").trained
+    words = tuple(command.split())
+    reason = trained.predict([command])[0].reason
+    for _ in range(2):  # the second time from the cache
+        found = models.answer(Question("rules", (), command))
+        assert (found.best, found.reason) == ((), reason)
+    assert models.cached_answer(Question("rules", (), command)) is None  # reasons take time
+    derivation = views.derive(trained, words)
+    assert derivation.nodes == ()
+    assert reason in derivation.missing
+    assert reason in views.orbits(trained, views.best_pair(found), found.reason).missing
+    swap = views.swap(trained, found, found)
+    assert len(swap.facts) == 1
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
-    [("", "no words"), ("junp", "did you mean 'jump'"), ("jump " * 65, "65 words; at most 64")],
+    ("command", "message"), [("", "no words"), ("jump " * 65, "65 words; at most 64")]
 )
 def test_invalid_command_is_refused(command, message):
-    with pytest.raises((DataError, VocabularyError), match=message):
+    with pytest.raises(DataError, match=message):
         views.read_command(untrained(), command)
 
 
@@ -330,6 +342,8 @@ def test_background_evaluation_finds_the_errors_of_evaluate(monkeypatch):
     said = {" ".join(pair.source): words for pair, words in report.errors}
     pages = [background.report(None, page).mistakes for page in range(1, found.pages + 1)]
     assert {m.command: m.predicted for page in pages for m in page} == {**said, "unknown": None}
+    reasons = {m.command: m.reason for page in pages for m in page}
+    assert reasons == {**dict.fromkeys(said), "unknown": "unknown word 'unknown'"}
     worst = found.templates[0]
     some = background.report(worst.template, 1)
     assert {m.template for m in some.mistakes} == {worst.template}
@@ -430,7 +444,7 @@ def test_a_failing_prediction_is_reported_and_the_others_of_its_batch_are_answer
     error, answer, unknown = ask(counting(), ["jump", "jump twice", "junp twice"])
     assert isinstance(error, ZeroDivisionError)
     assert answer.best
-    assert isinstance(unknown, VocabularyError)
+    assert unknown.reason == "unknown word 'junp'; did you mean 'jump'?"
 
 
 def with_commands(models: Registry, commands: list[str]) -> Registry:

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from equitrans.data import Pair
-from equitrans.errors import EquitransError
+from equitrans.errors import DataError, EquitransError
 from equitrans.explorer import schema, views
 from equitrans.explorer.queue import BusyError, WorkQueue
 from equitrans.explorer.registry import MissingRunError, Question, Registry
@@ -150,7 +150,10 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         def view() -> schema.Aligned:
             trained = registry.model(asked.run, asked.add)
             if target is None:
-                return views.align(trained, views.best_pair(registry.answer(asked)))
+                found = registry.answer(asked)
+                if found.reason is not None:
+                    raise DataError(found.reason)
+                return views.align(trained, views.best_pair(found))
             words = views.read_command(trained, asked.command)
             return views.align(trained, Pair(words, views.read_target(trained, target)))
 
@@ -167,8 +170,9 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         """The family of a command, and its orbits."""
 
         def view() -> schema.Family:
-            pair = views.best_pair(registry.answer(asked))
-            return views.orbits(registry.model(asked.run, asked.add), pair)
+            found = registry.answer(asked)
+            trained = registry.model(asked.run, asked.add)
+            return views.orbits(trained, views.best_pair(found), found.reason)
 
         return await reply(request, schema.Family, view, asked)
 

@@ -26,12 +26,12 @@ class Evaluation:
         self._mistakes: list[Mistake] = []
         self._right: Counter[str] = Counter()
         self._pairs: Counter[str] = Counter()
-        self._known = trained.symmetry.source.index.keys()
+        known = trained.symmetry.source.index.keys()
         sharing = trained.model.sharing
         orbits: dict[object, list[Pair]] = {}
         for pair in pairs:
             key: object = pair
-            if self._known >= set(pair.source):
+            if known >= set(pair.source):
                 key = representative(sharing, sharing.source.encode(pair.source))[0]
             orbits.setdefault(key, []).append(pair)
         self._waiting = list(orbits.values())[::-1]
@@ -44,17 +44,15 @@ class Evaluation:
             yield
 
     def _evaluate(self, chunk: Sequence[Pair]) -> None:
-        known = [pair.source for pair in chunk if self._known >= set(pair.source)]
-        best = zip(known, self._trained.predict(known), strict=True)
-        predicted = {source: None if p.is_refused else p.words for source, p in best}
-        for pair in chunk:
+        best = self._trained.predict([pair.source for pair in chunk])
+        for pair, p in zip(chunk, best, strict=True):
             template = " ".join(self._trained.symmetry.template(pair.source))
-            words = predicted.get(pair.source)
+            right = p.finished and p.words == pair.target
             self._pairs[template] += 1
-            self._right[template] += words == pair.target
-            if words != pair.target:
-                command = self._trained.text(pair.source)
-                self._mistakes.append(Mistake(command, template, pair.target, words))
+            self._right[template] += right
+            if not right:
+                command, words = self._trained.text(pair.source), None if p.refused else p.words
+                self._mistakes.append(Mistake(command, template, pair.target, words, p.reason))
 
     def report(self, template: str | None, page: int) -> Errors:
         """Return a page of the mistakes found so far, of one template or of all."""

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from equitrans.analysis import Words
+from equitrans.analysis import Prediction, Unreadable, Words
 from equitrans.data import Data, Renaming
 from equitrans.errors import ConfigError, DataError, EquitransError, nearest
 from equitrans.explorer import views
@@ -23,7 +23,7 @@ from equitrans.explorer.evaluation import Evaluation
 from equitrans.explorer.queue import Cache, Key
 from equitrans.explorer.schema import Answer, Model, Recorded
 from equitrans.files import read_json
-from equitrans.paper import EOS, Hypothesis
+from equitrans.paper import EOS
 from equitrans.training import Extension, Run, Trained, extend
 
 CACHE_BYTES = 64_000_000
@@ -96,7 +96,7 @@ class Orbit:
         source = self._sharing.source
         self.words: Words = source.decode(self._renaming.source(source.encode(words)))
 
-    def back(self, best: Hypothesis[str]) -> Hypothesis[str]:
+    def back(self, best: Prediction) -> Prediction:
         """Return a prediction of the representative as a prediction of the sentence."""
         target = self._sharing.target
         words = self._renaming.original_target(target.encode(best.words))
@@ -224,15 +224,19 @@ class Registry:
         """Return the best targets of a command."""
         trained = self.model(question.run, question.add)
         words = views.read_command(trained, question.command)
+        if (reason := Unreadable(trained.symmetry.source).reason(words)) is not None:
+            return views.answer(trained, words, [Prediction.refusal(reason)])
         orbit = Orbit(trained, words)
         key = _key(question, orbit)
         if (best := self.cache.get(key)) is None:
             (best,) = self._predict(trained, {key: orbit.words})
+        if best[0].refused:  # its reason has the words of the representative
+            return views.answer(trained, words, trained.predict([words]))
         return views.answer(trained, words, [orbit.back(p) for p in best])
 
     def cached_answer(self, question: Question) -> Answer | None:
         """Return an answer whose prediction is cached, or None. It takes less than 0.1 ms, so the
-        event loop may call it.
+        event loop may call it. The reason of a refusal takes longer.
         """
         entry = self.entries.get(question.run)
         if entry is None or question.add:
@@ -242,7 +246,7 @@ class Registry:
             return None
         orbit = Orbit(entry.trained, words)
         best = self.cache.get(_key(question, orbit))
-        if best is None:
+        if best is None or best[0].refused:
             return None
         return views.answer(entry.trained, words, [orbit.back(p) for p in best])
 
@@ -285,9 +289,7 @@ class Registry:
                 break
             yield
 
-    def _predict(
-        self, trained: Trained, sentences: dict[Key, Words]
-    ) -> list[list[Hypothesis[str]]]:
+    def _predict(self, trained: Trained, sentences: dict[Key, Words]) -> list[list[Prediction]]:
         """Predict sentences and cache their predictions."""
         found = trained.n_best(list(sentences.values()), n=N_BEST, width=N_BEST)
         for key, best in zip(sentences, found, strict=True):

@@ -68,12 +68,13 @@ class Guess:
 
 @dataclass(frozen=True)
 class Answer:
-    """A command and its best targets; no targets if a recursive aligner does not derive it."""
+    """A command and its best targets, or the reason why there are none."""
 
     command: str
     words: tuple[Word, ...]
     template: str
     best: tuple[Guess, ...]
+    reason: str | None
 
 
 @dataclass(frozen=True)
@@ -211,12 +212,13 @@ class Added:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A pair and a wrong prediction for it; None if the model refuses the source."""
+    """A pair and a wrong prediction for it, or the reason why the model refuses the source."""
 
     command: str
     template: str
     target: Words
     predicted: Words | None
+    reason: str | None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from equitrans.analysis import Words, family, observed_orbits, theoretical_orbits
+from equitrans.analysis import Prediction, Words, family, observed_orbits, theoretical_orbits
 from equitrans.data import Pair, Rows, in_order, representative
 from equitrans.errors import DataError
 from equitrans.explorer.schema import (
@@ -30,7 +30,7 @@ from equitrans.explorer.schema import (
     Word,
 )
 from equitrans.models import name_of
-from equitrans.paper import EOS, N_SPECIAL, Hypothesis, Model as AnyModel, Symmetry
+from equitrans.paper import EOS, N_SPECIAL, Model as AnyModel, Symmetry
 from equitrans.training import Trained
 
 LONGEST = 64
@@ -70,11 +70,10 @@ def describe(name: str, trained: Trained, *, has_data: bool, recorded: str | Non
 
 
 def read_command(trained: Trained, command: str) -> Words:
-    """Return the words of a command; raise an error if one is unknown or there are too many."""
+    """Return the words of a command; raise an error if there are none or too many."""
     words = trained.words(command)
     if len(words) > LONGEST:
         raise DataError(f"the command has {len(words)} words; at most {LONGEST} are shown")
-    trained.symmetry.source.encode(words)
     return words
 
 
@@ -88,7 +87,7 @@ def read_target(trained: Trained, target: str) -> Words:
     return words
 
 
-def answer(trained: Trained, words: Words, best: Sequence[Hypothesis[str]]) -> Answer:
+def answer(trained: Trained, words: Words, best: Sequence[Prediction]) -> Answer:
     """Return a command with its best targets."""
     home = {word: c.name for c in trained.symmetry.classes for word in c.source}
     return Answer(
@@ -98,8 +97,9 @@ def answer(trained: Trained, words: Words, best: Sequence[Hypothesis[str]]) -> A
         best=tuple(
             Guess(p.words, p.log_prob, math.exp(p.log_prob), p.finished)
             for p in best
-            if not p.is_refused
+            if not p.refused
         ),
+        reason=best[0].reason,
     )
 
 
@@ -173,13 +173,15 @@ def _no_table(why: str) -> Table:
     return Table((), (), (), (), left_out=0, missing=why)
 
 
-def orbits(trained: Trained, pair: Pair) -> Family:
-    """Return the family of a pair and its orbits."""
+def orbits(trained: Trained, pair: Pair, reason: str | None = None) -> Family:
+    """Return the family of a pair and its orbits; ``reason`` says why the source has no target."""
     sizes = {word: len(c.source) for c in trained.symmetry.classes for word in c.source}
     size = math.prod(sizes.get(word, 1) for word in pair.source)
     promised = bool(trained.model.sharing.classes)
     if not sizes:
         return Family((), promised, "This model has no classes: no command has a family.")
+    if reason is not None:
+        return Family((), promised, f"The command has no family: {reason}")
     if size > FAMILY:
         return Family(
             (), promised, f"The family has {size:,} pairs; families up to {FAMILY:,} are shown."
@@ -240,9 +242,10 @@ def derive(trained: Trained, words: Words) -> Derivation:
         return Derivation(
             words, (), 0, "This model aligns word by word; derivations need a recursive aligner."
         )
+    (best,) = trained.predict([words])
+    if best.refused:
+        return Derivation(words, (), 0, f"The model refuses this command: {best.reason}")
     found = model.derivation(words)
-    if found is None:
-        return Derivation(words, (), 0, "No rule derives this command, so the model refuses it.")
     nodes = (Node(depth, n.start, n.stop, n.rule, n.support) for depth, n in found.root.walk())
     return Derivation(words, tuple(nodes), found.alignments, None)
 

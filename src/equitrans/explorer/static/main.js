@@ -58,11 +58,11 @@ async function render() {
   if (mine === turn) await renderVerdict(shown, mine);
 }
 
-// An error in the command is shown once, above the view.
+// An error or a refusal is shown once, above the view.
 async function once(view, answer) {
   const told = (element) => element.querySelector(":scope > .problem")?.textContent;
   const [below, above] = await Promise.all([view, answer]);
-  if (told(below) && told(below) === told(above)) below.replaceChildren(note("There is nothing to show for this command."));
+  if (told(below) && told(above)?.endsWith(told(below))) below.replaceChildren(note("There is nothing to show for this command."));
   return below;
 }
 
@@ -113,7 +113,9 @@ function wayOut(message, model) {
 async function answerOf(model) {
   if (!state.command.trim()) return [];
   const answer = await ofRun(model.name, "answer", { command: state.command, add: state.add });
-  return [...answerView(model, answer), ...(await swapView(model))];
+  const refusal = answer.reason
+    ? [problem(`The model refuses this command: ${answer.reason}`, ...wayOut(answer.reason, model))] : [];
+  return [...answerView(model, answer), ...refusal, ...(await swapView(model))];
 }
 
 async function viewOf(model, mine) {

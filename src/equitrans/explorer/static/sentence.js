@@ -16,10 +16,7 @@ export function answerView(model, answer) {
   const hint = !state.from && tokens.some((t) => t.tagName === "BUTTON");
   const parts = [h("div", { class: "sentence", "aria-label": "command" }, tokens,
     hint ? h("small", {}, "click an underlined word to swap it") : null), swaps];
-  if (!answer.best.length) {
-    parts.push(note("No rule derives this command, so the model refuses it instead of guessing."));
-    return parts;
-  }
+  if (answer.reason) return parts;
   const [first, ...others] = answer.best;
   parts.push(
     h("div", { class: "said" },
