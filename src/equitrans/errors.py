@@ -52,6 +52,10 @@ class DivergenceError(RunError):
         self.breakdown = breakdown
 
 
+class LearningWarning(UserWarning):
+    """A model was trained, but it may not have learned what the pairs show."""
+
+
 class _Short(reprlib.Repr):
     """Shortened values; the cost does not grow with the size of a value."""
 

@@ -88,7 +88,8 @@ def run(arguments: Sequence[str]) -> int:
             f"interrupted; {what} with: equitrans train --resume {started.path}"
         ) from None
     console.print(f"weights of the best epoch: {started.path / training.WEIGHTS}")
-    model = training.Trained.load(started.path, device=device).model
+    trained = training.Trained.load(started.path, device=device)
+    model = trained.model
     if model.learned is not None:
         _describe_rules(console, model.learned, started.path)
     for name in analysis.stuck_classes(model, Rows.of(data.train, model.sharing)):
@@ -97,6 +98,10 @@ def run(arguments: Sequence[str]) -> int:
             "check that its words can be exchanged, or try another --seed or a larger "
             "--model.warm_start",
         )
+    if (
+        warning := training.misfit_warning(trained, data.train, seed=started.config.seed)
+    ) is not None:
+        console.print(f"warning: {warning}")
     return 0
 
 

@@ -1,19 +1,22 @@
 """Models in memory: trained on pairs, or made from a trained model by adding words to a class."""
 
+import threading
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from equitrans import __version__
 from equitrans.analysis import Extended, extend_model
-from equitrans.data import AnyPair, Data, as_pairs, discover, hold_out
-from equitrans.errors import ConfigError, DataError, SymmetryError, shown
+from equitrans.data import AnyPair, Data, Pair, as_pairs, discover, hold_out
+from equitrans.errors import ConfigError, DataError, LearningWarning, SymmetryError, shown
 from equitrans.models import ModelConfig, TransducerConfig
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_pairs, check_seed
 from equitrans.training.cards import Origin
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.learning import longest_prediction, start
+from equitrans.training.misfit import misfit_warning
 from equitrans.training.trained import Trained
 
 
@@ -29,8 +32,9 @@ def fit(
     """Train on pairs in memory, without a directory; return the model of the best epoch.
 
     ``classes="discover"`` finds the classes in the pairs; there may be none. The default training
-    settings are those of the model's recipe. ``characters`` makes every character of a string a
-    word.
+    settings are those of the model's recipe. A model that does not fit its pairs gives a
+    LearningWarning. ``characters`` makes every character of a string a word. Calls in several
+    threads run one after the other, because torch has one random generator for all threads.
 
     >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
     >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
@@ -48,6 +52,26 @@ def fit(
         raise ConfigError(f'classes are {shown(classes)}; expected a list of classes or "discover"')
     model = model or TransducerConfig()
     training = training or usual_training(model)
+    with _ONE_AT_A_TIME:
+        trained = _fit(pairs, classes, model, training, seed=seed, characters=characters)
+    if (warning := misfit_warning(trained, pairs, seed=seed)) is not None:
+        warnings.warn(warning, LearningWarning, stacklevel=2)
+    return trained
+
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def _fit(
+    pairs: tuple[Pair, ...],
+    classes: Iterable[LexicalClass],
+    model: ModelConfig,
+    training: TrainingConfig,
+    *,
+    seed: int,
+    characters: bool,
+) -> Trained:
+    classes = tuple(classes)
     trained = Trained.new(
         model,
         Symmetry.of(classes, pairs, model.group),
@@ -56,7 +80,7 @@ def fit(
         seed=seed,
     )
     train, valid = hold_out(pairs, fraction=0.1, how="random", seed=seed)
-    data = Data(train, valid, (), tuple(classes), "pairs in memory", "")
+    data = Data(train, valid, (), classes, "pairs in memory", "")
     learning = start(trained.model, model, training, data, seed=seed)
     for _ in learning:
         pass

@@ -146,11 +146,11 @@ def train(
         train_loss = _epoch(state, data, config, started)
         # a CPU checks every batch; a GPU is only checked here, because reading a loss waits for it
         _check_epoch(state, "training loss", train_loss, data)
-        _check_weights(state)
         valid_loss = accuracy = None
         if validation is not None:
             valid_loss, accuracy = judge(state.model, validation)
             _check_epoch(state, "validation loss", valid_loss, validation)
+        _check_weights(state)
         is_best = valid_loss is None or valid_loss < state.best_loss
         if is_best:
             state.best_epoch = state.epoch

@@ -1,0 +1,34 @@
+"""A warning for a model that does not predict the pairs it was trained on."""
+
+import random
+from collections.abc import Sequence
+
+from equitrans.data import Pair
+from equitrans.training.trained import Trained
+
+SAMPLE = 200
+"""Number of training pairs that are predicted after training."""
+
+ENOUGH = 0.95
+"""Share of them below which a model has not learned its data."""
+
+
+def misfit_warning(trained: Trained, pairs: Sequence[Pair], *, seed: int) -> str | None:
+    """A warning if the model predicts fewer than 95 % of a sample of its training pairs, with the
+    cure; None if all is well.
+    """
+    distinct = list(dict.fromkeys(pairs))
+    sample = random.Random(seed).sample(distinct, min(SAMPLE, len(distinct)))
+    right = sum(trained.evaluate(sample, width=1).right)
+    if right >= ENOUGH * len(sample):
+        return None
+    found = f"the model predicts only {right} of {len(sample)} training pairs"
+    if trained.config.learner == "rules":
+        return f"{found}: no rules explain the others; 'equitrans grammar' lists them"
+    cures = [
+        "more updates (training.updates)",
+        "'equitrans check' for pairs that contradict others",
+    ]
+    if trained.symmetry.classes and hasattr(trained.config, "aligner"):
+        cures.insert(0, "rules instead of the LSTM (model.aligner recursive)")
+    return f"{found}: it has not learned its data; try {', '.join(cures)}"
