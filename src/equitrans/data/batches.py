@@ -105,20 +105,17 @@ def in_order(data: Rows, *, rows: int = 512) -> Iterator[Batch]:
 
 
 def by_form(data: Rows, *, forms: int, generator: torch.Generator) -> Iterator[Batch]:
-    """Batches of ``forms`` forms with all their pairs, of similar target length, in random order.
+    """Batches of ``forms`` random forms with all their pairs.
 
-    Every form has a total weight of 1, because the aligner learns forms.
+    Every form has a total weight of 1, because the aligner learns forms. Short and long forms share
+    batches: with batches of one length each, the few shortest forms are seen in so few batches that
+    the aligner repeats the words of a shorter form that it has not seen.
     """
-    _, counts = torch.unique_consecutive(data.form, return_counts=True)
-    starts = counts.cumsum(0) - counts
-    pairs = torch.zeros(len(counts), dtype=data.weight.dtype).index_add_(0, data.form, data.weight)
+    pairs = torch.zeros(data.n_forms, dtype=data.weight.dtype).index_add_(0, data.form, data.weight)
     share = data.weight / pairs[data.form]
-    length = (data.target[starts] != PAD).sum(1)
-    jitter = torch.rand(len(length), generator=generator) * 4
-    chunks = (length + jitter).argsort().split(forms)
-    for chunk in torch.randperm(len(chunks), generator=generator).tolist():
+    for chunk in torch.randperm(data.n_forms, generator=generator).split(forms):
         chosen = torch.zeros(data.n_forms, dtype=torch.bool)
-        chosen[chunks[chunk]] = True
+        chosen[chunk] = True
         rows = chosen[data.form].nonzero().squeeze(1)
         yield data.batch(rows, share[rows])
 
