@@ -1,5 +1,6 @@
 """Commands answer every sentence that they can, in order, and say why they refuse the others."""
 
+import gc
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 from equitrans import LexicalClass, TransducerConfig, fit
+from equitrans.analysis.evaluation import Alignment
 from equitrans.cli import predict
 
 VERBS = LexicalClass("verbs", ("walk", "run", "jump"), ("WALK", "RUN", "JUMP"))
@@ -107,6 +109,24 @@ def test_plot_draws_the_first_alignments_and_says_so(run, models, pipe, tmp_path
     assert (status, out.splitlines()) == (0, ["WALK", "JUMP", "RUN", "RUN RUN"])
     assert err.splitlines() == [f"equitrans: wrote {picture}: the first 2 of 4 alignments"]
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_alignments_of_a_stream_are_not_kept(models, pipe, monkeypatch):
+    class Output(io.StringIO):
+        """Counts the alignments in memory at every write."""
+
+        most = 0
+
+        def write(self, text):
+            self.most = max(self.most, sum(type(o) is Alignment for o in gc.get_objects()))
+            return super().write(text)
+
+    output = Output()
+    monkeypatch.setattr(sys, "stdout", output)
+    pipe(["walk", "jump twice", "run thrice"] * 4)
+    assert predict.run([str(models / "rules"), "--alignments"]) == 0
+    assert output.getvalue().count("JUMP JUMP") == 4
+    assert output.most <= 2
 
 
 def test_predict_answers_line_by_line_at_a_terminal(models):
