@@ -96,6 +96,10 @@ def test_losses_are_those_of_the_pairs_in_their_order():
     assert losses(model, pairs) == pytest.approx(alone, rel=1e-12)
 
 
+def test_no_pairs_have_no_losses():
+    assert losses(small(SYMMETRIES["verbs"]), []) == ()
+
+
 def run_with_orbits(path, **settings):
     config = RunConfig(
         data=DataConfig(split="simple_p1", classes="verbs"),

@@ -7,11 +7,14 @@ from functools import cached_property
 from typing import TypeVar
 
 import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
 
-from equitrans.analysis.decoding import decode
+from equitrans.analysis.decoding import decode, rounding
 from equitrans.data import Pair, Renaming, Rows, in_order, pad_source
 from equitrans.errors import DataError
-from equitrans.paper import Batch, Hypothesis, Model, Sentence, Symmetry
+from equitrans.models import Direct
+from equitrans.paper import PAD, Autoregressive, Batch, Hypothesis, Model, Sentence, Symmetry
 
 Words = tuple[str, ...]
 K = TypeVar("K")
@@ -67,6 +70,8 @@ class Report:
     """Mean −log p per pair; None if some target has words that the model does not know."""
     refused: int = 0
     """Number of sources for which the model has no target."""
+    tied: int = 0
+    """Number of predictions to which another target is equally likely within rounding error."""
 
     @cached_property
     def right(self) -> tuple[bool, ...]:
@@ -126,15 +131,31 @@ def mean_loss(model: Model, data: Rows) -> float:
 
 @torch.no_grad()
 def judge(model: Model, data: Rows) -> tuple[float, float]:
-    """Mean −log p(y | x) per pair, and the share of pairs that greedy decoding gets right."""
+    """Mean −log p(y | x) per pair, and the share of pairs that greedy decoding gets right.
+
+    A tie counts as wrong: every word of the target must be likelier than all other words, by more
+    than rounding error. So the share is the same for all pairs of an orbit.
+    """
     model.eval()
     loss = right = 0.0
     for batch in in_parts(model, data):
-        losses, correct = model.judge(batch)
+        losses, correct = _judged(model, batch)
         loss += float((losses * batch.weight).sum())
         right += float((correct * batch.weight).sum())
     pairs = float(data.weight.sum())
     return loss / pairs, right / pairs
+
+
+def _judged(model: Model, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
+    """The loss of each row, and whether greedy decoding gives its target without a tie."""
+    if isinstance(model, Direct):
+        return model.judge(batch)
+    assert isinstance(model, Autoregressive)
+    losses, scores = model.score_words(batch)
+    gold = batch.target[:, :, None]
+    rival = scores.scatter(2, gold, -torch.inf).amax(2, keepdim=True)
+    ahead = (scores.gather(2, gold) - rival).squeeze(2) > rounding(scores)
+    return losses, (ahead | (batch.target == PAD)).all(1)
 
 
 def predict(
@@ -142,26 +163,33 @@ def predict(
 ) -> list[list[Hypothesis[str]]]:
     """The best targets of each sentence, best first.
 
-    One sentence of each orbit is decoded, and the others get its renamed prediction (theorem 1).
-    So predictions commute with the group even if hypotheses tie, except for class words that the
-    source does not contain.
+    Predictions are those of every sentence decoded by itself. One sentence of each orbit is
+    decoded, and the others get its renamed prediction (theorem 1), which commutes with the group.
+    If a prediction is tied, all sentences of the orbit are decoded: a tie goes to the word that
+    comes first in the vocabulary, whatever the words of the source.
     """
     symmetry = model.sharing
+    nothing = _Spelling(Renaming(symmetry), symmetry)
     spellings: dict[object, _Spelling] = {}
+    asked: list[Sentence] = []
     renamed: list[tuple[Sentence, _Spelling]] = []
     for sentence in sentences:
         renaming = Renaming(symmetry)
-        source = renaming.source(symmetry.source.encode(sentence))
+        asked.append(symmetry.source.encode(sentence))
+        source = renaming.source(asked[-1])
         element = renaming.element
         if element not in spellings:
             spellings[element] = _Spelling(renaming, symmetry)
         renamed.append((source, spellings[element]))
-    found = decode_distinct(
-        model, (x for x, _ in renamed), width=width, max_length=max_length, n_best=n_best
-    )
+    settings = {"width": width, "max_length": max_length, "n_best": n_best}
+    found = decode_distinct(model, (x for x, _ in renamed), **settings)
+    for i, sentence in enumerate(asked):
+        if any(h.tied for h in found[renamed[i][0]]):
+            renamed[i] = sentence, nothing
+    found |= decode_distinct(model, {x for x, _ in renamed} - found.keys(), **settings)
     return [
         [
-            Hypothesis(tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished)
+            Hypothesis(tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished, h.tied)
             for h in found[source]
         ]
         for source, spelling in renamed
@@ -211,12 +239,15 @@ def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int
         if unknown_targets(pairs, symmetry)
         else mean_loss(model, Rows.of(pairs, model.sharing)),
         refused=sum(predictions[0].is_refused for predictions in best),
+        tied=sum(predictions[0].tied for predictions in best),
     )
 
 
 @torch.no_grad()
 def losses(model: Model, pairs: Sequence[Pair]) -> tuple[float, ...]:
     """−log p of each pair, computed without sharing within orbits, so that orbits can be tested."""
+    if not pairs:
+        return ()
     model.eval()
     rows = Rows.of(pairs, Symmetry(model.symmetry.source, model.symmetry.target))
     found = torch.cat([model.loss(batch).cpu() for batch in in_parts(model, rows)])

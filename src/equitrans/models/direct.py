@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from equitrans.paper import Hypothesis, Model
+from equitrans.paper import Batch, Hypothesis, Model
 
 
 class Direct(Model, ABC):
@@ -16,3 +16,7 @@ class Direct(Model, ABC):
         self, source: Int[Tensor, "b n"], *, max_length: int, n_best: int = 1
     ) -> list[list[Hypothesis[int]]]:
         """The ``n_best`` best targets of each source, best first."""
+
+    @abstractmethod
+    def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
+        """The loss of each row, and whether its target is the prediction, without a tie."""
