@@ -183,9 +183,9 @@ def predict(
         renamed.append((source, spellings[element]))
     settings = {"width": width, "max_length": max_length, "n_best": n_best}
     found = decode_distinct(model, (x for x, _ in renamed), **settings)
-    for i, sentence in enumerate(asked):
+    for i, encoded in enumerate(asked):
         if any(h.tied for h in found[renamed[i][0]]):
-            renamed[i] = sentence, nothing
+            renamed[i] = encoded, nothing
     found |= decode_distinct(model, {x for x, _ in renamed} - found.keys(), **settings)
     return [
         [

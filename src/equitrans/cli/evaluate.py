@@ -24,6 +24,7 @@ from equitrans.files import write_atomically
 
 ABOUT = """\
 Measure the exact match of a trained model: the share of pairs that it predicts without an error.
+A prediction is tied if another target is equally likely within rounding error.
 Without --data or --split, the pairs are the test part of the split that it was trained on."""
 EXAMPLES = """\
   equitrans evaluate runs/jump
@@ -74,6 +75,7 @@ def _content(report: "analysis.Report") -> dict[str, Any]:
         "pairs": len(report.pairs),
         "right": sum(report.right),
         "refused": report.refused,
+        "tied": report.tied,
         "loss": report.loss,
         "by_length": {str(k): asdict(t) for k, t in report.by_length().items()},
         "by_template": {join_words(k): asdict(t) for k, t in report.by_template().items()},
@@ -85,8 +87,9 @@ def _print(report: "analysis.Report") -> None:
     loss = "" if report.loss is None else f", −log p {report.loss:.4f} per pair"
     right, pairs = sum(report.right), len(report.pairs)
     refused = f", {report.refused} refused" if report.refused else ""
+    tied = f", {report.tied} tied" if report.tied else ""
     console.print(
-        f"exact match {100 * report.exact_match:.2f} % ({right} of {pairs}){refused}{loss}"
+        f"exact match {100 * report.exact_match:.2f} % ({right} of {pairs}){refused}{tied}{loss}"
     )
     console.print(_table("target words", {str(k): t for k, t in report.by_length().items()}))
     worst = {join_words(k): t for k, t in report.by_template().items() if t.right < t.pairs}

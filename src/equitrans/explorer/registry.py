@@ -228,11 +228,14 @@ class Registry:
         key = _key(question, orbit)
         if (best := self.cache.get(key)) is None:
             (best,) = self._predict(trained, {key: orbit.words})
+        if any(p.tied for p in best):  # a tie must not depend on the orbit's representative
+            (best,) = trained.n_best([words], n=N_BEST, width=N_BEST)
+            return views.answer(trained, words, best)
         return views.answer(trained, words, [orbit.back(p) for p in best])
 
     def cached_answer(self, question: Question) -> Answer | None:
-        """Return an answer whose prediction is cached, or None. It takes less than 0.1 ms, so the
-        event loop may call it.
+        """Return an answer whose prediction is cached and has no ties, or None. It takes less than
+        0.1 ms, so the event loop may call it.
         """
         entry = self.entries.get(question.run)
         if entry is None or question.add:
@@ -242,7 +245,7 @@ class Registry:
             return None
         orbit = Orbit(entry.trained, words)
         best = self.cache.get(_key(question, orbit))
-        if best is None:
+        if best is None or any(p.tied for p in best):
             return None
         return views.answer(entry.trained, words, [orbit.back(p) for p in best])
 
