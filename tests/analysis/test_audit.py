@@ -2,19 +2,52 @@
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 import torch
+from torch import Tensor
 
 from equitrans.analysis.audits import audit
+from equitrans.data.batches import pad_source
 from equitrans.data.pairs import Pair
 from equitrans.errors import DataError, SymmetryError
+from equitrans.models.baselines.common import Baseline
 from equitrans.models.configs import TransducerConfig
 from equitrans.paper.symmetry import LexicalClass, Symmetry
+from equitrans.paper.vocabulary import EOS
 from equitrans.training.trained import Trained
 from worlds import SYMMETRIES, TURNS, VERBS, random_pairs, small, symmetry
 
 PAIRS = random_pairs(seed=3, count=12)
+
+
+class Odd(Baseline):
+    """A model that gives all targets the same probability, except those of some sources."""
+
+    def __init__(self, symmetry, sources):
+        super().__init__()
+        self.symmetry = symmetry
+        self.odd = pad_source(map(symmetry.source.encode, sources))
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+
+    def loss(self, batch, *, moment=None):
+        return 1.0 + (batch.source[:, None] == self.odd).all(2).any(1)
+
+    def start(self, source):
+        return State(source)
+
+    def step(self, state, previous):
+        scores = torch.full((len(previous), len(self.symmetry.target)), -math.inf)
+        scores[:, EOS] = 0.0
+        return scores, state
+
+    def alignments(self, batch):
+        raise NotImplementedError
+
+
+class State(NamedTuple):
+    source: Tensor
 
 
 def audited(model, s, **settings):
@@ -76,7 +109,7 @@ def test_predictions_that_tie_are_counted_separately():
     assert found.ties > 0
 
 
-def test_a_large_group_is_represented_by_the_powers_of_its_generators(monkeypatch):
+def test_a_large_group_is_represented_by_powers_of_its_generators_and_random_elements(monkeypatch):
     s = replace(SYMMETRIES["three classes"], kind="symmetric")
     big = symmetry(*s.classes, kind="symmetric")
     assert audited(small(big), big).elements == big.group.order == 288
@@ -85,8 +118,10 @@ def test_a_large_group_is_represented_by_the_powers_of_its_generators(monkeypatc
     monkeypatch.setattr("equitrans.analysis.audits.ALL_ELEMENTS", 100)
     found = audited(small(big), big)
     assert found.sampled
-    assert found.elements == 9  # the powers of a swap and a shift of 3, of 4, and of a swap
+    # the powers of a swap and a shift of 3, of 4, and of a swap are 9 elements
+    assert 9 + 24 < found.elements < 100
     assert found.passed
+    assert audited(small(big), big) == found
 
 
 def test_the_audit_under_a_large_group_reaches_every_word_of_a_class():
@@ -103,20 +138,43 @@ def test_the_audit_under_a_large_group_reaches_every_word_of_a_class():
     assert not audit(model, pair, s, max_length=3).passed
 
 
+def test_the_audit_under_a_large_group_tries_more_than_powers_of_generators():
+    # powers of the swap (w0 w1) and of the shift take w0 w2 to w4 w6, and to no other … w6
+    words = tuple(f"w{i}" for i in range(7))
+    verbs = LexicalClass("verbs", words, tuple(w.upper() for w in words))
+    s = Symmetry.of([verbs], [], "symmetric")
+    model = Odd(s, [(w, "w6") for w in words if w not in ("w4", "w6")])
+    pair = Pair(("w0", "w2"), ("W0", "W2"))
+    assert s.group.order > 1000
+    assert not audit(model, [pair], s, max_length=3).passed
+
+
+def test_a_group_that_random_elements_sample_is_cyclic_if_its_classes_are(monkeypatch):
+    s = SYMMETRIES["three classes"]
+    monkeypatch.setattr("equitrans.analysis.audits.ALL_ELEMENTS", 10)
+    found = audited(small(s), s)
+    assert found.sampled
+    assert found.passed
+    assert 7 < found.elements <= s.group.order == 24  # the powers are 7 elements
+
+
 def test_predictions_that_do_not_commute_fail_although_the_given_pairs_agree():
     s = SYMMETRIES["verbs"]
     model = small(symmetry(), translator="table")
-    torch.nn.init.zeros_(model.translator.logits)
     table = model.translator
-    # of the pair's own words nothing differs, but after `jump` another word is the best
-    table.logits.data[table.shared[s.source.index["jump"], s.target.index["go"]]] = 2.0
-    table.logits.data[table.shared[s.source.index["walk"], s.target.index["stop"]]] = 2.0
-    found = audit(model, [Pair(("walk",), ("LOOK",))], s, tolerance=10.0, max_length=4)
-    assert found.max_deviation <= 10.0
-    assert found.passed == (not found.mismatches)
-    loose = audit(model, [Pair(("walk",), ("LOOK",))], s, tolerance=1e-3, max_length=4)
-    assert loose.mismatches
-    assert not loose.passed
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+        # of the pair's own words nothing differs, but after `jump` another word is the best
+        for verb, best in (("walk", "stop"), ("look", "stop"), ("run", "stop"), ("jump", "go")):
+            table.logits[table.shared[s.source.index[verb], s.target.index[best]]] = 2.0
+    found = audit(model, [Pair(("walk",), ("LOOK",))], s, max_length=4)
+    assert found.max_deviation < 1e-12
+    assert found.mismatches
+    assert not found.passed
+    loose = audit(model, [Pair(("walk",), ("LOOK",))], s, tolerance=10.0, max_length=4)
+    assert loose.ties == len(found.mismatches)
+    assert loose.passed
 
 
 def test_an_infinite_deviation_is_a_failure(monkeypatch):
@@ -132,10 +190,38 @@ def test_an_infinite_deviation_is_a_failure(monkeypatch):
         assert not found.passed
 
 
-def test_pairs_that_the_group_does_not_move_are_rejected():
-    with pytest.raises(DataError, match="moves no word"):
-        audit(small(SYMMETRIES["verbs"]), [Pair(("twice",), ("go",))], SYMMETRIES["verbs"],
-              max_length=3)  # fmt: skip
+def test_infinite_losses_of_a_pair_and_its_images_are_a_failure(monkeypatch):
+    s = SYMMETRIES["verbs"]
+    for value in (math.inf, math.nan):
+        monkeypatch.setattr(
+            "equitrans.analysis.audits.losses", lambda model, pairs, v=value: [v for _ in pairs]
+        )
+        for tolerance in (1e-5, math.inf):
+            pairs = [Pair(("walk",), ("WALK",))]
+            assert not audit(small(s), pairs, s, tolerance=tolerance, max_length=3).passed
+
+
+@pytest.mark.parametrize("kind", ["cyclic", "symmetric"])
+def test_pairs_without_a_word_of_some_class_are_rejected(kind):
+    s = symmetry(VERBS, TURNS, kind=kind)
+    # a model that knows the verbs alone is not equivariant to turns, and these pairs do not show it
+    model = small(symmetry(VERBS, kind=kind))
+    for pair in (Pair(("walk",), ("WALK",)), Pair(("twice",), ("go",))):
+        with pytest.raises(DataError, match=r"no pair has a word of class '(verbs|turns)'"):
+            audit(model, [pair], s, max_length=3)
+    pairs = [Pair(("walk",), ("WALK",)), Pair(("left",), ("LTURN",)), Pair(("look",), ("LTURN",))]
+    found = audit(model, pairs, s, max_length=3)
+    assert found.moved == {"verbs": 2, "turns": 2}
+    assert not found.passed
+
+
+def test_classes_of_one_word_have_nothing_to_audit():
+    alone = LexicalClass("stop", ("twice",), ("stop",))
+    with pytest.raises(DataError, match="the group moves no word"):
+        audit(small(symmetry(alone)), [Pair(("twice",), ("stop",))], symmetry(alone), max_length=3)
+    both = symmetry(VERBS, alone)
+    pair = Pair(("walk",), ("WALK",))
+    assert audit(small(both), [pair], both, max_length=3).moved == {"verbs": 1}
 
 
 def test_an_audit_without_pairs_or_classes_is_an_error():

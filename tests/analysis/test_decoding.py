@@ -11,10 +11,11 @@ from torch import Tensor
 from equitrans.analysis.decoding import beam_search, select
 from equitrans.analysis.evaluation import predict
 from equitrans.data.batches import pad_source
+from equitrans.data.pairs import Pair
 from equitrans.paper.base import Hypothesis
 from equitrans.paper.vocabulary import BOS, EOS, N_SPECIAL, PAD
 from plain import PlainTransducer
-from worlds import SYMMETRIES, elements, moved, random_pairs, small
+from worlds import SYMMETRIES, assert_close, elements, moved, random_pairs, small, unshared
 
 
 class Seen(NamedTuple):
@@ -160,18 +161,20 @@ def test_a_sentence_is_decoded_alike_alone_and_in_a_batch():
 
 
 def test_the_score_of_a_hypothesis_is_its_likelihood():
-    from equitrans.data.pairs import Pair
-    from worlds import unshared
-
     model = small(SYMMETRIES["verbs × turns"], seed=2)
     world = model.symmetry
-    for source, _ in random_pairs(13, 5):
-        ((best,),) = beam_search(
-            model, pad_source([world.source.encode(source)]), width=3, max_length=30
-        )
-        if best.finished:
-            batch = unshared([Pair(source, world.target.decode(best.words))], world)
-            assert best.log_prob == pytest.approx(-float(model.loss(batch).detach()), rel=1e-9)
+    sources = [source for source, _ in random_pairs(13, 20)]
+    encoded = pad_source(map(world.source.encode, sources))
+    found = beam_search(model, encoded, width=60, max_length=5, n_best=60)
+    finished = [
+        (Pair(source, world.target.decode(h.words)), h.log_prob)
+        for source, hypotheses in zip(sources, found, strict=True)
+        for h in hypotheses
+        if h.finished
+    ]
+    assert len(finished) > 20
+    losses = model.loss(unshared([pair for pair, _ in finished], world)).detach()
+    assert_close(-losses, torch.tensor([log_prob for _, log_prob in finished]), 1e-9)
 
 
 def test_a_hypothesis_that_reaches_the_maximum_length_is_not_finished():
@@ -195,6 +198,29 @@ def test_ties_within_rounding_are_ordered_by_word_number():
     for first in range(3, 20):
         ((best,),) = beam_search(Even(3), torch.tensor([[BOS, first, EOS]]), width=3, max_length=4)
         assert best.words == ()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_impossible_words_do_not_win_in_a_wide_beam_of_a_large_vocabulary(dtype):
+    class Large:
+        """A scorer with 100,000 words, of which only the last 200 and EOS are possible."""
+
+        def start(self, source):
+            return Seen(source[:, 1])
+
+        def step(self, state, previous):
+            scores = torch.full((len(previous), 100_000), -math.inf, dtype=dtype)
+            scores[:, -200:] = -torch.linspace(1000.0, 1.0, 200, dtype=dtype)
+            scores[:, EOS] = -0.5
+            return scores, state
+
+    (found,) = beam_search(Large(), torch.tensor([[BOS, 5, EOS]]), width=100, max_length=3,
+                           n_best=100)  # fmt: skip
+    assert len(found) == 100
+    assert found[0].words == ()
+    assert found[1].words == (99_999,)
+    assert [h.score for h in found] == pytest.approx(sorted((h.score for h in found), reverse=True))
+    assert all(word >= 99_800 for h in found for word in h.words)
 
 
 def test_no_sentences_give_no_hypotheses():

@@ -11,8 +11,10 @@ from equitrans.data.pairs import Pair
 from equitrans.data.source import DataConfig, load_data
 from equitrans.errors import ConfigError, DataError, RunError
 from equitrans.models.configs import TransducerConfig
+from equitrans.paper.symmetry import Symmetry
 from equitrans.training import runs
 from equitrans.training.config import RunConfig, TrainingConfig
+from equitrans.training.fitting import fit
 from equitrans.training.runs import Run
 from equitrans.training.trained import Trained
 from worlds import SYMMETRIES, VERBS, moved, small, symmetry
@@ -68,6 +70,20 @@ def test_definition_9_untrained_sixteen_pairs_fall_into_four_orbits_of_four():
     assert set(found.observed) == set(found.theoretical)
 
 
+@pytest.mark.usefixtures("float32")
+def test_definition_9_trained_the_pairs_of_a_family_are_one_orbit():
+    pairs = [
+        Pair((a, "and", b), (a.upper(), b.upper())) for a, b in product(VERBS.source, VERBS.source)
+    ]
+    untrained = Trained.new(TransducerConfig(), Symmetry.of([VERBS], pairs), max_length=9)
+    assert len(untrained.orbits("walk and run", "WALK RUN").observed) == 4
+    trained = fit(pairs, [VERBS], training=TrainingConfig(updates=300))
+    found = trained.orbits("walk and run")
+    assert found.family[0].target == ("WALK", "RUN")
+    assert sorted(map(len, found.observed)) == [16]
+    assert sorted(map(len, found.theoretical)) == [4, 4, 4, 4]
+
+
 def test_a_model_without_classes_observes_an_orbit_for_each_pair():
     model = small(SYMMETRIES["no class"])
     found = orbits(model, PAIR, SYMMETRIES["verbs"])
@@ -94,6 +110,10 @@ def test_losses_are_those_of_the_pairs_in_their_order():
     model, pairs = small(s), family(PAIR, s)
     alone = [losses(model, [pair])[0] for pair in pairs]
     assert losses(model, pairs) == pytest.approx(alone, rel=1e-12)
+
+
+def test_no_pairs_have_no_losses():
+    assert losses(small(SYMMETRIES["verbs"]), []) == ()
 
 
 def run_with_orbits(path, **settings):

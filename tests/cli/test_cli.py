@@ -14,8 +14,11 @@ from equitrans.cli import doctor, scan
 from equitrans.data.classes import format_classes, read_classes
 from equitrans.data.pairs import Pair, format_scan, format_tsv, read_pairs
 from equitrans.data.scan import CLASSES, RULES, VERBS, Rule, checksum, everything, load_split
+from equitrans.models.configs import TransducerConfig
+from equitrans.paper.symmetry import Symmetry
 from equitrans.training.config import TrainingConfig
 from equitrans.training.fitting import fit
+from equitrans.training.trained import Trained
 
 PAIRS = [
     Pair((v, *rest), (a,) * n)
@@ -202,6 +205,16 @@ def test_evaluate_writes_errors_and_counts_unknown_target_words_as_wrong(run, wo
     assert (tmp_path / "errors.tsv").read_text() == (
         "source\ttarget\tpredicted\nwalk\tI_FLY\tI_WALK\n"
     )
+
+
+def test_evaluate_counts_tied_predictions(run, world, tmp_path):
+    config, symmetry = TransducerConfig(translator="table"), Symmetry.of([VERBS], PAIRS)
+    # all target words are equally likely
+    Trained.new(config, symmetry, max_length=3).save(tmp_path / "even")
+    data = ("--data", world / "pairs.tsv")
+    assert "(0 of 12), 12 tied, −log p" in run("evaluate", tmp_path / "even", *data)[1]
+    assert json.loads(run("evaluate", tmp_path / "even", *data, "--json")[1])["tied"] == 12
+    assert "tied" not in run("evaluate", world / "model", *data)[1]
 
 
 def test_evaluate_prints_lengths_and_the_worst_templates(run, world, tmp_path):

@@ -300,6 +300,7 @@ def test_a_record_has_the_figures_of_its_run(tmp_path):
         "right": sum(report.right),
         "pairs": 40,
         "refused": 0,
+        "tied": report.tied,
         "loss": report.loss,
         "by_length": {str(k): [t.right, t.pairs] for k, t in report.by_length().items()},
     }

@@ -46,6 +46,16 @@ def models(shown):
     return Registry.load([shown / name for name in ("jump", "rules", "attention", "bare")])
 
 
+def test_answers_that_tie_are_those_of_the_command_itself():
+    trained = untrained(translator="table", **SMALL)  # all target words are equally likely
+    even = Registry([Entry("even", trained, None)])
+    for command in ("walk", "jump", "run right"):
+        question = Question("even", (), command)
+        (expected,) = trained.n_best([command], n=registry.N_BEST, width=registry.N_BEST)
+        assert [best.words for best in even.answer(question).best] == [h.words for h in expected]
+        assert even.cached_answer(question) is None
+
+
 @pytest.mark.parametrize("kind", ["transducer", "wu"])
 def test_posterior_is_prior_times_emission_normalised(kind):
     found = views.align(untrained(kind, **SMALL), PAIR)

@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 
 from equitrans.data.pairs import Pair
 from equitrans.errors import ConfigError
-from equitrans.paper.marginals import AnnealedMax, Max, Sum
+from equitrans.paper.marginals import MARGINALS, AnnealedMax, Max, Sum
+from equitrans.paper.vocabulary import EOS
 from worlds import SYMMETRIES, assert_close, at, shared, small
 
 
@@ -29,6 +30,17 @@ def test_mean_annealed_max_sum_stand_in_this_order(seed, n, step):
     assert (mean <= annealed + 1e-12).all()
     assert (annealed <= Max()(joint) + 1e-12).all()
     assert (Max()(joint) <= Sum()(joint) + 1e-12).all()
+
+
+@pytest.mark.parametrize("step", [0, None])
+def test_only_the_scores_of_the_sum_sum_to_one(step):
+    model = small(SYMMETRIES["verbs × turns"])
+    batch = shared([Pair(("walk", "left", "twice"), ("WALK",))], model.symmetry)
+    emitted = model.translator(batch.source)[0, :, EOS:].T  # target words × positions
+    joint = (emitted + model.parts(batch).aligned[0, 0]).detach()
+    total = {type(m): float(m(joint, moment=at(step)).exp().sum()) for m in MARGINALS.values()}
+    assert total[Sum] == pytest.approx(1, rel=1e-12)
+    assert total[AnnealedMax] <= total[Max] < 0.99
 
 
 @given(st.integers(0, 999), st.integers(2, 6))

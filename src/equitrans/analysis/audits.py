@@ -5,17 +5,21 @@ not equivariant is found out.
 """
 
 import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from equitrans.analysis.evaluation import decode_distinct, losses
 from equitrans.data import Pair
-from equitrans.errors import DataError
+from equitrans.errors import DataError, shown
 from equitrans.paper import Group, Model, Permutation, Symmetry, compose, identity
 
 ALL_ELEMENTS = 1000
-"""Largest group of which all elements are tried; of a larger group the powers of its generators,
-which move every word to every other word of its class."""
+"""Largest group of which all elements are tried. Of a larger group, the powers of its generators
+are tried, which move every word to every other word of its class, and random elements."""
+
+RANDOM_ELEMENTS = 48
+"""Number of random elements that are drawn from a group with more than ALL_ELEMENTS elements."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,9 @@ class Audit:
     elements: int
     """Number of group elements that were tried."""
     sampled: bool
-    """Whether only the powers of the generators were tried, not the whole group."""
+    """Whether only powers of the generators and random elements were tried."""
+    moved: dict[str, int]
+    """For each class with two or more words, the number of pairs that its group moves."""
     tolerance: float
     max_deviation: float
     mean_deviation: float
@@ -59,7 +65,11 @@ class Audit:
 
     @property
     def passed(self) -> bool:
-        """Whether no deviation exceeds the tolerance and there are no mismatches."""
+        """Whether all losses are finite, no deviation exceeds the tolerance, and there are no
+        mismatches.
+        """
+        if not math.isfinite(self.max_deviation):
+            return False
         return self.max_deviation <= self.tolerance and not self.mismatches
 
 
@@ -74,17 +84,26 @@ def audit(
 ) -> Audit:
     """Compare a model on pairs with itself on their images under the group of a symmetry.
 
-    ``symmetry`` has the model's vocabularies; its classes may differ from those of the model.
+    ``symmetry`` has the model's vocabularies; its classes may differ from those of the model. Raise
+    DataError if a class has two or more words and no pair has one of them: its group would move
+    no pair, and every model would pass.
     """
     if not pairs:
         raise DataError("nothing to audit: there are no pairs")
     group = symmetry.group
+    if group.order == 1:
+        raise DataError("nothing to audit: the group moves no word")
     sampled = group.order > ALL_ELEMENTS
-    elements = _powers(group) if sampled else group.elements
+    elements = _sample(symmetry) if sampled else group.elements
     distinct = list(dict.fromkeys(pairs))
+    counts = _moved(symmetry, distinct)
+    for name, count in counts.items():
+        if not count:
+            raise DataError(
+                f"no pair has a word of class {shown(name)}, so the audit cannot test it; "
+                "add such pairs or leave out the class"
+            )
     images = {pair: [move(symmetry, g, pair) for g in elements] for pair in distinct}
-    if all(image == pair for pair, moved in images.items() for image in moved):
-        raise DataError("nothing to audit: the group moves no word of the pairs")
     loss = _losses(model, [*distinct, *(i for moved in images.values() for i in moved)])
     deviations = [
         Deviation(pair, image, _distance(loss[pair], loss[image]))
@@ -98,6 +117,7 @@ def audit(
         pairs=len(distinct),
         elements=len(elements),
         sampled=sampled,
+        moved=counts,
         tolerance=tolerance,
         max_deviation=worst.deviation,
         mean_deviation=sum(d.deviation for d in deviations) / len(deviations),
@@ -107,14 +127,34 @@ def audit(
     )
 
 
-def _powers(group: Group) -> tuple[Permutation, ...]:
-    """All powers of each generator."""
+def _moved(symmetry: Symmetry, pairs: Sequence[Pair]) -> dict[str, int]:
+    """The number of pairs with a word of each class that has two or more words."""
+    return {
+        c.name: sum(bool({*c.source} & {*x} or {*c.target} & {*y}) for x, y in pairs)
+        for c in symmetry.classes
+        if len(c.source) > 1
+    }
+
+
+def _sample(symmetry: Symmetry) -> tuple[Permutation, ...]:
+    """All powers of each generator, and random elements, the same in every call."""
+    group, draw = symmetry.group, random.Random(0)
     found = dict.fromkeys([identity(group.degree)])
     for g in group.generators:
         power = g
         while power not in found:
             found[power] = None
             power = compose(g, power)
+    for _ in range(RANDOM_ELEMENTS):
+        element: list[int] = []
+        for c in symmetry.classes:
+            n, start = len(c.source), len(element)
+            shift = draw.randrange(n)
+            places = [(i + shift) % n for i in range(n)]
+            if symmetry.kind == "symmetric":
+                draw.shuffle(places)
+            element += [start + place for place in places]
+        found[tuple(element)] = None
     return tuple(found)
 
 
@@ -128,11 +168,12 @@ def move(symmetry: Symmetry, g: Permutation, pair: Pair) -> Pair:
 
 
 def _distance(a: float, b: float) -> float:
-    """The difference of two losses, relative where both are above one; infinite if one is NaN."""
-    if a == b:
-        return 0.0
-    distance = abs(a - b) / max(1.0, min(abs(a), abs(b)))
-    return math.inf if math.isnan(distance) else distance
+    """The difference of two losses, relative where both are above one; infinite if a loss is NaN or
+    infinite.
+    """
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return math.inf
+    return abs(a - b) / max(1.0, min(abs(a), abs(b)))
 
 
 def _losses(model: Model, pairs: Sequence[Pair]) -> dict[Pair, float]:

@@ -3,15 +3,18 @@
 Each step extends every live hypothesis by every word, keeps finished hypotheses as they are, and
 keeps the best ``width`` of all, ranked by log-probability per word (EOS counts as a word). The
 search of a sentence ends when no live hypothesis can overtake the finished ones: log-probabilities
-only fall, so a total of t ends at best with t / max_length per word. Hypotheses that tie within
-rounding error are ordered by word number. There is no length penalty, no coverage and no sampling.
+only fall, so a total of t ends at best with t / max_length per word. There is no length penalty, no
+coverage and no sampling.
+
+Hypotheses that tie within rounding error are ordered by word number. A hypothesis is ``tied`` if it
+or its beginning tied with another candidate at some step.
 """
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from equitrans.models import Direct
 from equitrans.paper import BOS, EOS, PAD, Hypothesis, Model
@@ -70,6 +73,7 @@ def beam_search(
     previous = torch.full((len(source), 1), BOS, device=device)
     total = torch.zeros(previous.shape, device=device, dtype=torch.get_default_dtype())
     length, done = torch.zeros_like(previous), torch.zeros_like(previous, dtype=torch.bool)
+    tied = done
     traces: list[_Trace] = []
     ends: list[_End] = []
     for step in range(1, max_length + 1):
@@ -82,10 +86,11 @@ def beam_search(
         scores[:, :, PAD] = torch.where(done, 0.0, -torch.inf)
         candidates = (total.to(scores.dtype)[:, :, None] + scores).flatten(1)
         ranks = candidates / length.repeat_interleave(scores.shape[2], 1)
-        best = _best(ranks, min(width, ranks.shape[1]))
+        best, near = _best(ranks, width)
         beam, previous = best // scores.shape[2], best % scores.shape[2]
         total = candidates.gather(1, best)
         length, done = length.gather(1, beam), done.gather(1, beam)
+        tied = tied.gather(1, beam) | near
         done = done | (previous == EOS) | (total == -torch.inf)
         traces.append(_Trace(at, beam, previous))
         rows = beam + torch.arange(b, device=device)[:, None] * w
@@ -93,11 +98,12 @@ def beam_search(
         if step == max_length:
             settled = torch.ones_like(settled)
         if bool(settled.any()):
-            ends.append(_End(step, at[settled], total[settled][:, :n_best]))
+            ends.append(_End(step, at[settled], total[settled][:, :n_best], tied[settled]))
             if bool(settled.all()):
                 break
             at, rows, previous = at[~settled], rows[~settled], previous[~settled]
             total, length, done = total[~settled], length[~settled], done[~settled]
+            tied = tied[~settled]
         state = select(state, rows.flatten())
     return _collect(traces, ends, len(source))
 
@@ -113,11 +119,14 @@ class _Trace(NamedTuple):
 
 
 class _End(NamedTuple):
-    """The sentences whose search ends at one step, and the log-probabilities of the best."""
+    """The sentences whose search ends at one step, with the log-probabilities and the ties of the
+    best.
+    """
 
     step: int
     at: Int[Tensor, " b"]
-    total: Float[Tensor, "b w"]
+    total: Float[Tensor, "b n"]
+    tied: Bool[Tensor, "b w"]
 
 
 def _collect(traces: list[_Trace], ends: list[_End], sentences: int) -> list[list[Hypothesis[int]]]:
@@ -134,30 +143,46 @@ def _collect(traces: list[_Trace], ends: list[_End], sentences: int) -> list[lis
     by_sentence = words.permute(1, 2, 0).tolist()
     found: list[list[Hypothesis[int]]] = [[] for _ in range(sentences)]
     for end in ends:
-        for i, totals in zip(end.at.tolist(), end.total.tolist(), strict=True):
-            rows = by_sentence[i][: len(totals)]
+        columns = end.at.tolist(), end.total.tolist(), end.tied.tolist()
+        for i, totals, ties in zip(*columns, strict=True):
             found[i] = [
-                _hypothesis(row[: end.step], log_prob)
-                for row, log_prob in zip(rows, totals, strict=True)
+                _hypothesis(words[: end.step], log_prob, tied)
+                for words, log_prob, tied in zip(by_sentence[i], totals, ties, strict=False)
                 if log_prob > -torch.inf
             ]
     return found
 
 
-def _hypothesis(words: list[int], log_prob: float) -> Hypothesis[int]:
+def _hypothesis(words: list[int], log_prob: float, tied: bool) -> Hypothesis[int]:
     if EOS in words:
-        return Hypothesis(tuple(words[: words.index(EOS)]), log_prob)
-    return Hypothesis(tuple(words), log_prob, finished=False)
+        return Hypothesis(tuple(words[: words.index(EOS)]), log_prob, tied=tied)
+    return Hypothesis(tuple(words), log_prob, finished=False, tied=tied)
 
 
-def _best(ranks: Float[Tensor, "b c"], width: int) -> Int[Tensor, "b w"]:
-    """The columns of the best candidates; ranks that tie within rounding are ordered by column."""
-    grain = 1e-9 if ranks.dtype == torch.float64 else 1e-5
-    n = ranks.shape[1]
+def rounding(scores: Tensor) -> float:
+    """Largest difference of log-probabilities that counts as a tie."""
+    return 1e-9 if scores.dtype == torch.float64 else 1e-5
+
+
+def _best(
+    ranks: Float[Tensor, "b c"], width: int
+) -> tuple[Int[Tensor, "b w"], Bool[Tensor, "b w"]]:
+    """The columns of the best candidates, and whether each ties with another candidate. Candidates
+    that tie are ordered by column.
+    """
+    grain, n = rounding(ranks), ranks.shape[1]
     order = torch.arange(n - 1, -1, -1, device=ranks.device)
-    # one integer per candidate: the rounded rank first, then the column
-    keys = (ranks / grain).round().clamp(min=-1e12).long() * n + order
-    return keys.topk(width, dim=1).indices
+    # one integer per candidate: the rounded rank first, then the column; −inf is below all others,
+    # and the product stays above −2⁶³
+    lowest = -(2 ** (62 - n.bit_length()))
+    rounded = (ranks / grain).round().clamp(min=lowest).long()
+    keys = rounded.masked_fill(ranks == -torch.inf, lowest - 1) * n + order
+    columns = keys.topk(min(width + 1, n), dim=1).indices
+    sorted_ranks = ranks.gather(1, columns)
+    # the difference of two infinite ranks is NaN, which is no tie
+    same = (sorted_ranks[:, :-1] - sorted_ranks[:, 1:]).abs() <= grain
+    tied = nn.functional.pad(same, (1, 0)) | nn.functional.pad(same, (0, 1))
+    return columns[:, :width], tied[:, :width]
 
 
 def _settled(

@@ -8,13 +8,15 @@ from functools import cached_property
 from typing import TypeVar
 
 import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
 
-from equitrans.analysis.decoding import decode
+from equitrans.analysis.decoding import decode, rounding
 from equitrans.analysis.refusals import Unreadable, known_pairs
 from equitrans.data import Pair, Renaming, Rows, in_order, pad_source
 from equitrans.errors import DataError
 from equitrans.models import Direct
-from equitrans.paper import Batch, Hypothesis, Model, Sentence, Symmetry
+from equitrans.paper import PAD, Autoregressive, Batch, Hypothesis, Model, Sentence, Symmetry
 
 Words = tuple[str, ...]
 K = TypeVar("K")
@@ -35,13 +37,11 @@ class Prediction(Hypothesis[str]):
     """A predicted target in words, or the reason why there is none.
 
     >>> Prediction.refusal("no derivation")
-    Prediction(words=(), log_prob=-inf, finished=False, reason='no derivation', tied=False)
+    Prediction(words=(), log_prob=-inf, finished=False, tied=False, reason='no derivation')
     """
 
     reason: str | None = None
     """Why the model refuses the sentence; None if ``words`` is its prediction."""
-    tied: bool = False
-    """Whether another target has the same probability within rounding."""
 
     @classmethod
     def refusal(cls, reason: str) -> "Prediction":
@@ -110,6 +110,11 @@ class Report:
         """The reasons of refusals with their numbers, the most frequent first."""
         return dict(Counter(p.reason for p in self.predictions if p.reason).most_common())
 
+    @property
+    def tied(self) -> int:
+        """Number of predictions to which another target is equally likely within rounding error."""
+        return sum(p.tied for p in self.predictions)
+
     @cached_property
     def right(self) -> tuple[bool, ...]:
         """For each pair, whether the prediction is its target and was not cut off."""
@@ -171,15 +176,31 @@ def mean_loss(model: Model, data: Rows) -> float:
 
 @torch.no_grad()
 def judge(model: Model, data: Rows) -> tuple[float, float]:
-    """Mean −log p(y | x) per pair, and the share of pairs that greedy decoding gets right."""
+    """Mean −log p(y | x) per pair, and the share of pairs that greedy decoding gets right.
+
+    A tie counts as wrong: every word of the target must be likelier than all other words, by more
+    than rounding error. So the share is the same for all pairs of an orbit.
+    """
     model.eval()
     loss = right = 0.0
     for batch in in_parts(model, data):
-        losses, correct = model.judge(batch)
+        losses, correct = _judged(model, batch)
         loss += float((losses * batch.weight).sum())
         right += float((correct * batch.weight).sum())
     pairs = float(data.weight.sum())
     return loss / pairs, right / pairs
+
+
+def _judged(model: Model, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
+    """The loss of each row, and whether greedy decoding gives its target without a tie."""
+    if isinstance(model, Direct):
+        return model.judge(batch)
+    assert isinstance(model, Autoregressive)
+    losses, scores = model.score_words(batch)
+    gold = batch.target[:, :, None]
+    rival = scores.scatter(2, gold, -torch.inf).amax(2, keepdim=True)
+    ahead = (scores.gather(2, gold) - rival).squeeze(2) > rounding(scores)
+    return losses, (ahead | (batch.target == PAD)).all(1)
 
 
 def predict(
@@ -188,33 +209,42 @@ def predict(
     """The best targets of each sentence, best first; a refused sentence has one prediction without
     words that gives the reason.
 
-    One sentence of each orbit is decoded, and the others get its renamed prediction (theorem 1).
-    So predictions commute with the group even if hypotheses tie, except for class words that the
-    source does not contain.
+    Predictions are those of every sentence decoded by itself. One sentence of each orbit is
+    decoded, and the others get its renamed prediction (theorem 1), which commutes with the group.
+    If a prediction is tied, all sentences of the orbit are decoded: a tie goes to the word that
+    comes first in the vocabulary, whatever the words of the source.
     """
     symmetry = model.sharing
+    nothing = _Spelling(Renaming(symmetry), symmetry)
     spellings: dict[object, _Spelling] = {}
+    asked: dict[int, Sentence] = {}
     renamed: dict[int, tuple[Sentence, _Spelling]] = {}
     unreadable = Unreadable(symmetry.source)
     for i, sentence in enumerate(sentences):
         if unreadable.reason(sentence) is not None:
             continue
         renaming = Renaming(symmetry)
-        source = renaming.source(symmetry.source.encode(sentence))
+        asked[i] = symmetry.source.encode(sentence)
+        source = renaming.source(asked[i])
         element = renaming.element
         if element not in spellings:
             spellings[element] = _Spelling(renaming, symmetry)
         renamed[i] = source, spellings[element]
-    found = decode_distinct(
-        model, (x for x, _ in renamed.values()), width=width, max_length=max_length, n_best=n_best
-    )
+    settings = {"width": width, "max_length": max_length, "n_best": n_best}
+    found = decode_distinct(model, (x for x, _ in renamed.values()), **settings)
+    for i, encoded in asked.items():
+        if any(h.tied for h in found[renamed[i][0]]):
+            renamed[i] = encoded, nothing
+    found |= decode_distinct(model, {x for x, _ in renamed.values()} - found.keys(), **settings)
 
     def answers(i: int, sentence: Words) -> list[Prediction]:
         reason = unreadable.reason(sentence)
         if reason is None:
             source, spelling = renamed[i]
             best = [
-                Prediction(tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished)
+                Prediction(
+                    tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished, h.tied
+                )
                 for h in found[source]
                 if not h.is_refused
             ]
@@ -289,6 +319,8 @@ def align(model: Model, pair: Pair) -> Alignment:
 @torch.no_grad()
 def losses(model: Model, pairs: Sequence[Pair]) -> tuple[float, ...]:
     """−log p of each pair, computed without sharing within orbits, so that orbits can be tested."""
+    if not pairs:
+        return ()
     model.eval()
     rows = Rows.of(pairs, Symmetry(model.symmetry.source, model.symmetry.target))
     found = torch.cat([model.loss(batch).cpu() for batch in in_parts(model, rows)])

@@ -17,7 +17,7 @@ from equitrans.cli.arguments import (
 )
 from equitrans.cli.console import Console
 from equitrans.data import CLASSES, load_classes
-from equitrans.errors import DataError
+from equitrans.errors import DataError, shown
 
 ABOUT = """\
 Measure how equivariant a trained model is, over all group elements and all given pairs.
@@ -85,11 +85,13 @@ def run(arguments: Sequence[str]) -> int:
 
 def _print(found: "analysis.Audit", trained: "training.Trained") -> None:
     console = Console()
-    what = "powers of generators" if found.sampled else "elements"
+    what = "powers of generators and random elements" if found.sampled else "elements"
     console.print(
         f"{'equivariant' if found.passed else 'NOT equivariant'} within {found.tolerance:g}: "
         f"{found.pairs} pairs under {found.elements} {what} of {found.group!r}"
     )
+    moved = ", ".join(f"{count} by {shown(name)}" for name, count in found.moved.items())
+    console.print(f"pairs moved: {moved}")
     console.print(
         f"deviation of log p: {found.max_deviation:.3g} at most, "
         f"{found.mean_deviation:.3g} on average"

@@ -26,6 +26,7 @@ from equitrans.files import write_atomically
 ABOUT = """\
 Measure the exact match of a trained model: the share of pairs that it predicts without an error.
 A refused sentence, for example one with an unknown word, counts as wrong.
+A prediction is tied if another target is equally likely within rounding error.
 Without --data or --split, the pairs are the test part of the split that it was trained on."""
 EXAMPLES = """\
   equitrans evaluate runs/jump
@@ -82,6 +83,7 @@ def _content(report: "analysis.Report") -> dict[str, Any]:
         "right": sum(report.right),
         "refused": report.refused,
         "reasons": report.reasons,
+        "tied": report.tied,
         "loss": report.loss,
         "scored": report.scored,
         "by_length": {str(k): asdict(t) for k, t in report.by_length().items()},
@@ -96,8 +98,9 @@ def _print(report: "analysis.Report") -> None:
     if loss and report.scored < pairs:
         loss += f", of the {report.scored} pairs without unknown words"
     refused = f", {report.refused} refused" if report.refused else ""
+    tied = f", {report.tied} tied" if report.tied else ""
     console.print(
-        f"exact match {100 * report.exact_match:.2f} % ({right} of {pairs}){refused}{loss}"
+        f"exact match {100 * report.exact_match:.2f} % ({right} of {pairs}){refused}{tied}{loss}"
     )
     if report.refused:
         console.print(_refusals(report.reasons))

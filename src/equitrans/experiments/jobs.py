@@ -220,6 +220,7 @@ def _test(report: "analysis.Report") -> Record:
         "right": sum(report.right),
         "pairs": len(report.pairs),
         "refused": report.refused,
+        "tied": report.tied,
         "loss": report.loss,
         "by_length": {str(k): [t.right, t.pairs] for k, t in report.by_length().items()},
     }

@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from equitrans.paper import Hypothesis, Model
+from equitrans.paper import Batch, Hypothesis, Model
 
 
 class Direct(Model, ABC):
@@ -21,3 +21,7 @@ class Direct(Model, ABC):
     def refusal(self, words: Sequence[str]) -> str:
         """The reason why a source without a target has none."""
         return "no derivation"
+
+    @abstractmethod
+    def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
+        """The loss of each row, and whether its target is the prediction, without a tie."""

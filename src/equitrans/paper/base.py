@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from equitrans.paper.symmetry import Symmetry
@@ -40,12 +40,13 @@ class Batch:
 class Hypothesis(Generic[Word]):
     """Target words without EOS, as numbers or as text, and their log p(y | x).
 
-    ``finished`` is False if decoding stopped at the maximum length before EOS.
+    ``finished``: EOS came before the maximum length. ``tied``: another target was equally likely.
     """
 
     words: tuple[Word, ...]
     log_prob: float
     finished: bool = True
+    tied: bool = False
 
     @property
     def score(self) -> float:
@@ -98,10 +99,6 @@ class Model(nn.Module, ABC):
         """−log p(y | x) of each row, at a moment of training or (without one) after training."""
 
     @abstractmethod
-    def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
-        """The loss of each row, and whether greedy decoding of its source gives its target."""
-
-    @abstractmethod
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
         """For each target word a distribution over source positions: the posterior
         p(a_m = n | x, y) of hard alignments, or the weights of soft attention.
@@ -137,6 +134,10 @@ class Autoregressive(Model, ABC):
     @abstractmethod
     def step(self, state: Any, previous: Int[Tensor, " b"]) -> tuple[Float[Tensor, "b y"], Any]:
         """Log p(next word | words so far, x) for every word, after ``previous``."""
+
+    @abstractmethod
+    def score_words(self, batch: Batch) -> tuple[Float[Tensor, " b"], Float[Tensor, "b m y"]]:
+        """The loss of each row, and log p(y_m | y_<m, x) for every word at each target position."""
 
 
 def lengths(sentences: Int[Tensor, "b n"]) -> Int[Tensor, " b"]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from equitrans.paper.aligner import Aligner, AlignerState
@@ -84,12 +84,11 @@ class Transducer(Autoregressive):
         return self.translator(words)
 
     @torch.no_grad()
-    def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
+    def score_words(self, batch: Batch) -> tuple[Float[Tensor, " b"], Float[Tensor, "b m y"]]:
         aligned = self._aligned(batch)
         loss = _total(self.marginal(self._joint(batch, aligned)), batch)
-        # the target is given, so all its words are judged at once
-        scores = self.marginal.over(aligned[batch.form], self.translator(batch.source))
-        return loss, ((scores.argmax(2) == batch.target) | (batch.target == PAD)).all(1)
+        # the target is given, so all its words are scored at once
+        return loss, self.marginal.over(aligned[batch.form], self.translator(batch.source))
 
     def _aligned(self, batch: Batch) -> Float[Tensor, "f m n"]:
         """Log p(a_m = n) for every form."""

@@ -4,26 +4,32 @@ import math
 from abc import ABC
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from equitrans.paper import BOS, EOS, PAD, Autoregressive, Batch, Symmetry, Vocabulary
+from equitrans.paper import (
+    BOS,
+    EOS,
+    PAD,
+    Autoregressive,
+    Batch,
+    Symmetry,
+    Vocabulary,
+    previous_words,
+)
 
 
 class Baseline(Autoregressive, ABC):
-    """A compared system, judged by greedy decoding."""
+    """A compared system, which scores the words of a target one after the other."""
 
     @torch.no_grad()
-    def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
-        # greedy decoding gives the target exactly if each target word is the best after its prefix
+    def score_words(self, batch: Batch) -> tuple[Float[Tensor, " b"], Float[Tensor, "b m y"]]:
         state = self.start(batch.source)
-        previous = torch.full_like(batch.target[:, 0], BOS)
-        right = torch.ones_like(previous, dtype=torch.bool)
-        for gold in batch.target.unbind(1):
+        by_word = []
+        for previous in previous_words(batch.target).unbind(1):
             scores, state = self.step(state, previous)
-            right &= (gold == PAD) | (scores.argmax(1) == gold)
-            previous = gold
-        return self.loss(batch), right
+            by_word.append(scores)
+        return self.loss(batch), torch.stack(by_word, dim=1)
 
 
 class Embedding(nn.Module):

@@ -7,6 +7,7 @@ outside all classes, so theorems 2 and 3 hold as with any invariant aligner.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -29,6 +30,9 @@ from equitrans.paper import (
     Symmetry,
     WordTranslator,
 )
+
+TIE = 1e-5
+"""Largest difference of log-probabilities at which two translations of a word are a tie."""
 
 
 class RecursiveTransducer(Direct):
@@ -226,8 +230,13 @@ class RecursiveTransducer(Direct):
         rows = self.spoken(words)
         best = dict(zip(words.tolist(), rows.argmax(1).tolist(), strict=True))
         table = dict(zip(words.tolist(), rows.tolist(), strict=True))
+        first, second = rows.topk(2, dim=1).values.unbind(1)
+        tied = set(words[first - second <= TIE].tolist()) & self.symmetry.homes[0].keys()
         return [
-            self._rank([w for w in row if w >= N_SPECIAL], best, table)[:n_best]
+            [
+                replace(h, tied=not tied.isdisjoint(row))
+                for h in self._rank([w for w in row if w >= N_SPECIAL], best, table)[:n_best]
+            ]
             for row in source.tolist()
         ]
 
@@ -260,7 +269,9 @@ class RecursiveTransducer(Direct):
     def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:
         best = self.predict(batch.source, max_length=batch.target.shape[1])
         right = [
-            h[0].finished and (*h[0].words, EOS) == tuple(w for w in row if w != PAD)
+            h[0].finished
+            and not h[0].tied
+            and (*h[0].words, EOS) == tuple(w for w in row if w != PAD)
             for h, row in zip(best, batch.target.tolist(), strict=True)
         ]
         return self.loss(batch), torch.tensor(right, dtype=torch.bool, device=batch.source.device)
