@@ -14,6 +14,7 @@ Any other exception is a bug in equitrans.
 import difflib
 import reprlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 
 class EquitransError(Exception):
@@ -89,15 +90,61 @@ def named(name: str) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the nearest known name, or all of them.
 
-    >>> "unknown word 'junp'" + nearest("junp", ["jump", "walk"])
-    "unknown word 'junp'; did you mean 'jump'?"
+    >>> "unknown split 'lenght'" + nearest("lenght", ["length", "simple"])
+    "unknown split 'lenght'; did you mean 'length'?"
     >>> "unknown split 'q'" + nearest("q", ["length", "simple"])
     "unknown split 'q'; known: length, simple"
     """
     known = sorted(known)
-    # comparing takes time proportional to the product of two lengths; long names are not compared
-    close = difflib.get_close_matches(name, known, n=1) if len(name) <= 1000 else []
+    # comparing takes time proportional to the product of two lengths
+    short = [other for other in known if len(other) <= 100][:1000]
+    close = difflib.get_close_matches(name, short, n=1) if len(name) <= 100 else []
     if close:
         return f"; did you mean {close[0]!r}?"
     some = ", ".join(map(named, known[:20])) + (", …" if len(known) > 20 else "")
     return f"; known: {some}" if known else ""
+
+
+def spelling(word: str, known: tuple[str, ...]) -> str:
+    """The end of a message about an unknown word: a known word with almost the same spelling, or
+    nothing.
+
+    Almost the same: the case differs, or one letter after the first is wrong, missing, added or
+    exchanged with its neighbour, in words of four letters or more. A greater difference makes a
+    different word, for which the model has a different answer.
+
+    >>> spelling("junp", ("jump", "walk")), spelling("toaster", ("heater", "lamp"))
+    ("; did you mean 'jump'?", '')
+    """
+    if not isinstance(word, str) or not 2 <= len(word) <= _LONGEST_SPELLING:
+        return ""
+    words, letters = _words_and_letters(known)
+    close = words & {word.lower(), word.upper(), word.capitalize()}
+    if not close and len(word) >= 4 and len(word) * len(letters) <= _MOST_SPELLINGS:
+        close = {w for w in _one_edit(word, letters) if len(w) >= 4 and w in words}
+    return f"; did you mean {min(close)!r}?" if close else ""
+
+
+_LONGEST_SPELLING = 40
+"""Number of letters; longer words get no suggestion."""
+
+_MOST_SPELLINGS = 10_000
+"""Largest product of word length and number of letters: a search takes a few milliseconds."""
+
+
+@lru_cache(maxsize=4)
+def _words_and_letters(known: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """The words that may be suggested, and their letters."""
+    words = frozenset(word for word in known if len(word) <= _LONGEST_SPELLING + 1)
+    return words, frozenset().union(*words)
+
+
+def _one_edit(word: str, letters: Iterable[str]) -> Iterable[str]:
+    """All spellings that differ from a word by one edit after the first letter."""
+    for i in range(1, len(word) + 1):
+        left, right = word[:i], word[i:]
+        yield left + right[1:]
+        yield left + right[1:2] + right[:1] + right[2:]
+        for letter in letters:
+            yield left + letter + right
+            yield left + letter + right[1:]

@@ -13,6 +13,7 @@ from equitrans import Estimator, TransducerConfig
 from equitrans.data.scan import VERBS
 from equitrans.errors import ConfigError, DataError, RunError
 from equitrans.models.configs import GordonConfig
+from equitrans.paper.symmetry import LexicalClass
 from equitrans.training.config import TrainingConfig
 
 PAIRS = [
@@ -92,3 +93,33 @@ def test_settings_are_read_and_changed_by_name():
         estimator.set_params(model__hidden=0)
     with pytest.raises(DataError, match="2 sources but 1 targets; each needs one"):
         estimator.fit(["walk", "run"], ["I_WALK"])
+
+
+def test_an_unknown_word_makes_a_score_and_no_error():
+    sources, targets = [*X, "toaster"], [*Y, "I_TOASTER"]
+    scores = cross_val_score(Estimator([VERBS], model=RULES), sources, targets, cv=FOLDS)
+    assert sorted(scores.tolist())[1:] == [1.0, 1.0]
+    assert 0 < min(scores) < 1
+    fitted = Estimator([VERBS], model=RULES).fit(X, Y)
+    assert fitted.predict(["toaster", "jump twice"]) == ["", "I_JUMP I_JUMP"]
+    assert fitted.trained_.predict(["toaster"])[0].reason == "unknown word 'toaster'"
+
+
+def test_one_sentence_instead_of_a_list_raises_data_error():
+    fitted = Estimator([VERBS], model=RULES).fit(X, Y)
+    for call in (
+        lambda: fitted.predict("jump twice"),
+        lambda: fitted.score("jump twice", Y),
+        lambda: fitted.fit(X, "I_JUMP"),
+    ):
+        with pytest.raises(DataError, match="is one sentence; expected a list of sentences"):
+            call()
+
+
+def test_an_estimator_of_characters():
+    sources, targets = ["a", "b", "a!", "b!"], ["A", "B", "AA", "BB"]
+    letters = LexicalClass("letters", ("a", "b"), ("A", "B"))
+    estimator = Estimator([letters], model=RULES, characters=True).fit(sources, targets)
+    assert clone(estimator).get_params()["characters"]
+    assert estimator.predict(["a!"]) == ["AA"]
+    assert estimator.score(sources, targets) == 1

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Report,
         Tally,
         Words,
+        align,
         evaluate,
         in_parts,
         judge,
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
         mean_loss,
         predict,
         stuck_classes,
-        unknown_targets,
     )
     from equitrans.analysis.extension import Extended, extend_model
     from equitrans.analysis.families import (
@@ -31,5 +31,6 @@ if TYPE_CHECKING:
         orbits,
         theoretical_orbits,
     )
+    from equitrans.analysis.refusals import Unreadable, known_pairs, unknown_targets
 
 __getattr__, __dir__, __all__ = face(__name__)

@@ -1,6 +1,7 @@
 """Predictions in words, and their exact match."""
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,8 +10,10 @@ from typing import TypeVar
 import torch
 
 from equitrans.analysis.decoding import decode
+from equitrans.analysis.refusals import Unreadable, known_pairs
 from equitrans.data import Pair, Renaming, Rows, in_order, pad_source
 from equitrans.errors import DataError
+from equitrans.models import Direct
 from equitrans.paper import Batch, Hypothesis, Model, Sentence, Symmetry
 
 Words = tuple[str, ...]
@@ -27,8 +30,28 @@ _ENTRIES = 50_000_000
 batches."""
 
 
-Prediction = Hypothesis
-"""A predicted target in words."""
+@dataclass(frozen=True)
+class Prediction(Hypothesis[str]):
+    """A predicted target in words, or the reason why there is none.
+
+    >>> Prediction.refusal("no derivation")
+    Prediction(words=(), log_prob=-inf, finished=False, reason='no derivation', tied=False)
+    """
+
+    reason: str | None = None
+    """Why the model refuses the sentence; None if ``words`` is its prediction."""
+    tied: bool = False
+    """Whether another target has the same probability within rounding."""
+
+    @classmethod
+    def refusal(cls, reason: str) -> "Prediction":
+        """A prediction without words and with probability 0."""
+        return cls((), -math.inf, finished=False, reason=reason)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the model has no target for the sentence; ``reason`` says why."""
+        return self.reason is not None
 
 
 @dataclass(frozen=True)
@@ -56,22 +79,44 @@ class Tally:
     pairs: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """Exact match of predictions, sentence by sentence."""
 
     pairs: tuple[Pair, ...]
-    predicted: tuple[Words, ...]
+    predictions: tuple[Prediction, ...]
     templates: tuple[Words, ...]
     loss: float | None
-    """Mean −log p per pair; None if some target has words that the model does not know."""
-    refused: int = 0
-    """Number of sources for which the model has no target."""
+    """Mean −log p of the pairs without unknown words; None if there are none."""
+    scored: int
+    """Number of pairs without unknown words."""
+
+    def __repr__(self) -> str:
+        found = f"{100 * self.exact_match:.2f} %: {sum(self.right)} of {len(self.pairs)} pairs"
+        return f"Report(exact match {found}, {self.refused} refused)"
+
+    @property
+    def predicted(self) -> tuple[Words, ...]:
+        """The predicted words of each source; none if it is refused."""
+        return tuple(p.words for p in self.predictions)
+
+    @property
+    def refused(self) -> int:
+        """Number of sources for which the model has no target."""
+        return sum(p.refused for p in self.predictions)
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """The reasons of refusals with their numbers, the most frequent first."""
+        return dict(Counter(p.reason for p in self.predictions if p.reason).most_common())
 
     @cached_property
     def right(self) -> tuple[bool, ...]:
-        """For each pair, whether the prediction is its target."""
-        return tuple(p.target == words for p, words in zip(self.pairs, self.predicted, strict=True))
+        """For each pair, whether the prediction is its target and was not cut off."""
+        return tuple(
+            p.finished and p.words == pair.target
+            for pair, p in zip(self.pairs, self.predictions, strict=True)
+        )
 
     @property
     def exact_match(self) -> float:
@@ -139,8 +184,9 @@ def judge(model: Model, data: Rows) -> tuple[float, float]:
 
 def predict(
     model: Model, sentences: Sequence[Words], *, width: int, max_length: int, n_best: int = 1
-) -> list[list[Hypothesis[str]]]:
-    """The best targets of each sentence, best first.
+) -> list[list[Prediction]]:
+    """The best targets of each sentence, best first; a refused sentence has one prediction without
+    words that gives the reason.
 
     One sentence of each orbit is decoded, and the others get its renamed prediction (theorem 1).
     So predictions commute with the group even if hypotheses tie, except for class words that the
@@ -148,24 +194,38 @@ def predict(
     """
     symmetry = model.sharing
     spellings: dict[object, _Spelling] = {}
-    renamed: list[tuple[Sentence, _Spelling]] = []
-    for sentence in sentences:
+    renamed: dict[int, tuple[Sentence, _Spelling]] = {}
+    unreadable = Unreadable(symmetry.source)
+    for i, sentence in enumerate(sentences):
+        if unreadable.reason(sentence) is not None:
+            continue
         renaming = Renaming(symmetry)
         source = renaming.source(symmetry.source.encode(sentence))
         element = renaming.element
         if element not in spellings:
             spellings[element] = _Spelling(renaming, symmetry)
-        renamed.append((source, spellings[element]))
+        renamed[i] = source, spellings[element]
     found = decode_distinct(
-        model, (x for x, _ in renamed), width=width, max_length=max_length, n_best=n_best
+        model, (x for x, _ in renamed.values()), width=width, max_length=max_length, n_best=n_best
     )
-    return [
-        [
-            Hypothesis(tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished)
-            for h in found[source]
-        ]
-        for source, spelling in renamed
-    ]
+
+    def answers(i: int, sentence: Words) -> list[Prediction]:
+        reason = unreadable.reason(sentence)
+        if reason is None:
+            source, spelling = renamed[i]
+            best = [
+                Prediction(tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished)
+                for h in found[source]
+                if not h.is_refused
+            ]
+            if best:
+                return best
+            reason = "no target has a positive probability"
+            if isinstance(model, Direct):
+                reason = model.refusal(sentence)
+        return [Prediction.refusal(reason)]
+
+    return [answers(i, sentence) for i, sentence in enumerate(sentences)]
 
 
 class _Spelling(dict[int, str]):
@@ -202,15 +262,27 @@ def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int
     if not pairs:
         raise DataError("nothing to evaluate: there are no pairs")
     best = predict(model, [p.source for p in pairs], width=width, max_length=max_length)
-    symmetry = model.symmetry
+    known = known_pairs(pairs, model.symmetry)
     return Report(
         pairs=tuple(pairs),
-        predicted=tuple(predictions[0].words for predictions in best),
-        templates=tuple(symmetry.template(p.source) for p in pairs),
-        loss=None
-        if unknown_targets(pairs, symmetry)
-        else mean_loss(model, Rows.of(pairs, model.sharing)),
-        refused=sum(predictions[0].is_refused for predictions in best),
+        predictions=tuple(predictions[0] for predictions in best),
+        templates=tuple(model.symmetry.template(p.source) for p in pairs),
+        loss=mean_loss(model, Rows.of(known, model.sharing)) if known else None,
+        scored=len(known),
+    )
+
+
+@torch.no_grad()
+def align(model: Model, pair: Pair) -> Alignment:
+    """The source position of each target word of a pair."""
+    model.eval()
+    # the row may be another member of the pair's orbit, which has the same alignment
+    (batch,) = in_order(Rows.of([pair], model.sharing))
+    prob = model.alignments(batch.to(next(model.parameters()).device))[0].tolist()
+    return Alignment(
+        source=("BOS", *pair.source, "EOS"),
+        target=(*pair.target, "EOS"),
+        prob=tuple(tuple(row) for row in prob),
     )
 
 
@@ -221,15 +293,6 @@ def losses(model: Model, pairs: Sequence[Pair]) -> tuple[float, ...]:
     rows = Rows.of(pairs, Symmetry(model.symmetry.source, model.symmetry.target))
     found = torch.cat([model.loss(batch).cpu() for batch in in_parts(model, rows)])
     return tuple(found[rows.row].tolist())
-
-
-def unknown_targets(pairs: Iterable[Pair], symmetry: Symmetry) -> dict[str, int]:
-    """Target words that a model does not know, with the number of pairs that contain them."""
-    counts: defaultdict[str, int] = defaultdict(int)
-    for pair in pairs:
-        for word in set(pair.target) - symmetry.target.index.keys():
-            counts[word] += 1
-    return dict(counts)
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from equitrans import analysis, paper, training
+from equitrans import analysis, training
 from equitrans.cli.arguments import Parser, add_decoding, add_model, load, note
 from equitrans.cli.console import load_plots
 from equitrans.data import Pair, decode_lines, numbered_lines
@@ -84,17 +84,17 @@ def run(arguments: Sequence[str]) -> int:
         best = trained.n_best(chunk, n=asked.n_best, width=asked.width)
         for source, predictions in zip(chunk, best, strict=True):
             chosen = trained
-            if predictions[0].is_refused and fallback is not None:
+            if predictions[0].refused and fallback is not None:
                 chosen = fallback
                 (predictions,) = fallback.n_best([source], n=asked.n_best, width=asked.width)
-            if predictions[0].is_refused:
+            if predictions[0].refused:
                 refused = True
                 note(asked, f"{trained.text(source)!r}: no derivation")
             elif not predictions[0].finished:
                 limit = chosen.max_length
                 note(asked, f"{trained.text(source)!r}: prediction cut off after {limit} words")
             alignment = None
-            if (asked.alignments or asked.plot) and not predictions[0].is_refused:
+            if (asked.alignments or asked.plot) and not predictions[0].refused:
                 alignment = chosen.align(Pair(source, predictions[0].words))
                 drawn.append(alignment)
             sys.stdout.write(_format(asked, trained, source, predictions, alignment))
@@ -135,22 +135,22 @@ def _format(
     asked: argparse.Namespace,
     trained: "training.Trained",
     source: tuple[str, ...],
-    predictions: list["paper.Hypothesis[str]"],
+    predictions: list["analysis.Prediction"],
     alignment: "analysis.Alignment | None",
 ) -> str:
     best = predictions[0]
     if asked.json:
         content: dict[str, Any] = {
             "source": trained.text(source),
-            "target": None if best.is_refused else trained.text(best.words),
-            "log_prob": None if best.is_refused else best.log_prob,
+            "target": None if best.refused else trained.text(best.words),
+            "log_prob": None if best.refused else best.log_prob,
             "finished": best.finished,
         }
         if asked.n_best > 1:
             content["n_best"] = [
                 {"target": trained.text(p.words), "log_prob": p.log_prob, "finished": p.finished}
                 for p in predictions
-                if not p.is_refused
+                if not p.refused
             ]
         if asked.alignments and alignment is not None:
             content["alignment"] = [

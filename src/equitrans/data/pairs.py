@@ -55,7 +55,7 @@ AnyPair = tuple[str | Sequence[str], str | Sequence[str]]
 """A source and a target, each a string or a sequence of words."""
 
 
-def as_pairs(pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
+def as_pairs(pairs: Iterable[AnyPair], *, characters: bool = False) -> tuple[Pair, ...]:
     """Pairs from tuples of a source and a target, each a string or a sequence of words.
 
     >>> as_pairs([("jump twice", "JUMP JUMP")])
@@ -63,7 +63,10 @@ def as_pairs(pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
     """
     made = []
     for number, pair in enumerate(pairs, start=1):
-        sides = [split_words(s) if isinstance(s, str) else tuple(s) for s in pair]
+        sides = [
+            split_words(side, characters=characters) if isinstance(side, str) else tuple(side)
+            for side in pair
+        ]
         if len(sides) != 2 or not sides[0]:
             raise DataError(f"pair {number} is {shown(pair)}; expected a source and a target")
         made.append(Pair(sides[0], sides[1]))

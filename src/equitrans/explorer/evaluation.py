@@ -46,7 +46,7 @@ class Evaluation:
     def _evaluate(self, chunk: Sequence[Pair]) -> None:
         known = [pair.source for pair in chunk if self._known >= set(pair.source)]
         best = zip(known, self._trained.predict(known), strict=True)
-        predicted = {source: None if p.is_refused else p.words for source, p in best}
+        predicted = {source: None if p.refused else p.words for source, p in best}
         for pair in chunk:
             template = " ".join(self._trained.symmetry.template(pair.source))
             words = predicted.get(pair.source)

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from equitrans.analysis import Words
+from equitrans.analysis import Prediction, Words
 from equitrans.data import Data, Renaming
 from equitrans.errors import ConfigError, DataError, EquitransError, nearest
 from equitrans.explorer import views
@@ -23,7 +23,7 @@ from equitrans.explorer.evaluation import Evaluation
 from equitrans.explorer.queue import Cache, Key
 from equitrans.explorer.schema import Answer, Model, Recorded
 from equitrans.files import read_json
-from equitrans.paper import EOS, Hypothesis
+from equitrans.paper import EOS
 from equitrans.training import Extension, Run, Trained, extend
 
 CACHE_BYTES = 64_000_000
@@ -96,7 +96,7 @@ class Orbit:
         source = self._sharing.source
         self.words: Words = source.decode(self._renaming.source(source.encode(words)))
 
-    def back(self, best: Hypothesis[str]) -> Hypothesis[str]:
+    def back(self, best: Prediction) -> Prediction:
         """Return a prediction of the representative as a prediction of the sentence."""
         target = self._sharing.target
         words = self._renaming.original_target(target.encode(best.words))
@@ -285,9 +285,7 @@ class Registry:
                 break
             yield
 
-    def _predict(
-        self, trained: Trained, sentences: dict[Key, Words]
-    ) -> list[list[Hypothesis[str]]]:
+    def _predict(self, trained: Trained, sentences: dict[Key, Words]) -> list[list[Prediction]]:
         """Predict sentences and cache their predictions."""
         found = trained.n_best(list(sentences.values()), n=N_BEST, width=N_BEST)
         for key, best in zip(sentences, found, strict=True):

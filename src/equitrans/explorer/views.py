@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from equitrans.analysis import Words, family, observed_orbits, theoretical_orbits
+from equitrans.analysis import Prediction, Words, family, observed_orbits, theoretical_orbits
 from equitrans.data import Pair, Rows, in_order, representative
 from equitrans.errors import DataError
 from equitrans.explorer.schema import (
@@ -30,7 +30,7 @@ from equitrans.explorer.schema import (
     Word,
 )
 from equitrans.models import name_of
-from equitrans.paper import EOS, N_SPECIAL, Hypothesis, Model as AnyModel, Symmetry
+from equitrans.paper import EOS, N_SPECIAL, Model as AnyModel, Symmetry
 from equitrans.training import Trained
 
 LONGEST = 64
@@ -88,7 +88,7 @@ def read_target(trained: Trained, target: str) -> Words:
     return words
 
 
-def answer(trained: Trained, words: Words, best: Sequence[Hypothesis[str]]) -> Answer:
+def answer(trained: Trained, words: Words, best: Sequence[Prediction]) -> Answer:
     """Return a command with its best targets."""
     home = {word: c.name for c in trained.symmetry.classes for word in c.source}
     return Answer(
@@ -98,7 +98,7 @@ def answer(trained: Trained, words: Words, best: Sequence[Hypothesis[str]]) -> A
         best=tuple(
             Guess(p.words, p.log_prob, math.exp(p.log_prob), p.finished)
             for p in best
-            if not p.is_refused
+            if not p.refused
         ),
     )
 

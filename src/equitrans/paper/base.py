@@ -50,7 +50,7 @@ class Hypothesis(Generic[Word]):
     @property
     def score(self) -> float:
         """Log-probability per word, EOS included; beam search ranks hypotheses by it."""
-        return self.log_prob / (len(self.words) + self.finished)
+        return self.log_prob / max(1, len(self.words) + self.finished)
 
     @property
     def is_refused(self) -> bool:

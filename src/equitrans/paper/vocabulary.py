@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from equitrans.errors import VocabularyError, nearest, shown
+from equitrans.errors import VocabularyError, shown, spelling
 
 PAD, BOS, EOS, N_SPECIAL = 0, 1, 2, 3
 """Numbers of the special symbols, and how many there are. They have no spelling: no word is one."""
@@ -46,12 +46,12 @@ class Vocabulary:
         return len(self.words) + N_SPECIAL
 
     def encode(self, sentence: Sequence[str]) -> tuple[int, ...]:
-        """The numbers of words. An unknown word raises VocabularyError with the nearest word."""
+        """The numbers of words. An unknown word raises VocabularyError with a likely spelling."""
         try:
             return tuple(self.index[word] for word in sentence)
         except KeyError as missing:
             word = missing.args[0]
-            message = f"unknown word {shown(word)}{nearest(word, self.words)}"
+            message = f"unknown word {shown(word)}{spelling(word, self.words)}"
             raise VocabularyError(message) from None
 
     def decode(self, numbers: Iterable[int]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from equitrans.data import Pair, as_pairs
-from equitrans.errors import ConfigError, DataError, RunError, nearest
+from equitrans.errors import ConfigError, DataError, RunError, nearest, shown
 from equitrans.models import ModelConfig, TransducerConfig
 from equitrans.paper import LexicalClass
 from equitrans.settings import from_dict
@@ -45,36 +45,45 @@ class Estimator:
         training: TrainingConfig | None = None,
         seed: int = 0,
         width: int = 3,
+        characters: bool = False,
     ) -> None:
         self.classes = classes
         self.model = model
         self.training = training
         self.seed = seed
         self.width = width
+        self.characters = characters
 
     def fit(self, X: Sentences, y: Sentences) -> "Estimator":  # noqa: N803
         """Train on sources and their targets."""
-        targets = list(y)
-        pairs = _pairs(X, targets)
+        targets = _sentences(y)
         self.trained_ = fit(
-            pairs, self.classes, model=self.model, training=self.training, seed=self.seed
+            _pairs(X, targets, characters=self.characters),
+            self.classes,
+            model=self.model,
+            training=self.training,
+            seed=self.seed,
+            characters=self.characters,
         )
         self._strings = all(isinstance(target, str) for target in targets)
         return self
 
     def predict(self, X: Sentences) -> list[Any]:  # noqa: N803
-        """The target of each source: a string if the training targets were strings, else words."""
-        found = self._model().predict(list(X), width=self.width)
+        """The target of each source: a string if the training targets were strings, else words.
+        A refused source gives an empty one; ``trained_.predict`` gives the reason.
+        """
+        found = self._model().predict(_sentences(X), width=self.width)
         words = [prediction.words for prediction in found]
         return [self.trained_.text(w) for w in words] if self._strings else words
 
     def score(self, X: Sentences, y: Sentences) -> float:  # noqa: N803
-        """The share of sources whose target is predicted exactly."""
-        return self._model().score(_pairs(X, y), width=self.width)
+        """The share of sources whose target is predicted exactly; a refused source is wrong."""
+        pairs = _pairs(X, y, characters=self.characters)
+        return self._model().score(pairs, width=self.width)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All settings by name; ``deep`` adds single settings of the model and of training."""
-        names = ("classes", "model", "training", "seed", "width")
+        names = ("classes", "model", "training", "seed", "width", "characters")
         params = {name: getattr(self, name) for name in names}
         if deep:
             params |= {f"model__{k}": v for k, v in asdict(self.model).items()}
@@ -122,8 +131,15 @@ class Estimator:
         return self.trained_
 
 
-def _pairs(sources: Sentences, targets: Sentences) -> tuple[Pair, ...]:
-    sources, targets = list(sources), list(targets)
+def _sentences(given: Sentences) -> list[str | Sequence[str]]:
+    """A list of sentences; raise DataError for a single string."""
+    if isinstance(given, str):
+        raise DataError(f"{shown(given)} is one sentence; expected a list of sentences")
+    return list(given)
+
+
+def _pairs(sources: Sentences, targets: Sentences, *, characters: bool) -> tuple[Pair, ...]:
+    sources, targets = _sentences(sources), _sentences(targets)
     if len(sources) != len(targets):
         raise DataError(f"{len(sources)} sources but {len(targets)} targets; each needs one")
-    return as_pairs(zip(sources, targets, strict=True))
+    return as_pairs(zip(sources, targets, strict=True), characters=characters)

@@ -24,11 +24,13 @@ def fit(
     model: ModelConfig | None = None,
     training: TrainingConfig | None = None,
     seed: int = 0,
+    characters: bool = False,
 ) -> Trained:
     """Train on pairs in memory, without a directory; return the model of the best epoch.
 
     ``classes="discover"`` finds the classes in the pairs; there may be none. The default training
-    settings are those of the model's recipe.
+    settings are those of the model's recipe. ``characters`` makes every character of a string a
+    word.
 
     >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
     >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
@@ -36,7 +38,7 @@ def fit(
     ('JUMP', 'JUMP')
     """
     check_seed(seed)
-    pairs = as_pairs(pairs)
+    pairs = as_pairs(pairs, characters=characters)
     if not pairs:
         raise DataError("there are no pairs to learn from")
     check_pairs(pairs)
@@ -50,6 +52,7 @@ def fit(
         model,
         Symmetry.of(classes, pairs, model.group),
         max_length=longest_prediction(pairs),
+        characters=characters,
         seed=seed,
     )
     train, valid = hold_out(pairs, fraction=0.1, how="random", seed=seed)

@@ -23,8 +23,10 @@ from equitrans.analysis import (
     Alignment,
     Audit,
     Orbits,
+    Prediction,
     Report,
     Words,
+    align,
     audit,
     evaluate,
     is_plain,
@@ -34,9 +36,7 @@ from equitrans.analysis import (
 from equitrans.data import (
     AnyPair,
     Pair,
-    Rows,
     as_pairs,
-    in_order,
     join_words,
     split_words,
     symmetry_from_json,
@@ -54,7 +54,7 @@ from equitrans.models import (
     learned_to_json,
     name_of,
 )
-from equitrans.paper import Hypothesis, LexicalClass, Model, Symmetry
+from equitrans.paper import LexicalClass, Model, Symmetry
 from equitrans.settings import (
     LONGEST_PREDICTION,
     MOST_WEIGHTS,
@@ -120,10 +120,11 @@ class Trained:
         return self.model.symmetry
 
     def words(self, sentence: str | Sequence[str]) -> Words:
-        """The words of a source sentence; raise DataError if there are none."""
+        """The words of a source sentence; raise DataError if there are none or too many."""
         words = self._split(sentence)
         if not words:
             raise DataError(f"{sentence!r} has no words")
+        check_sentence(words)
         return words
 
     def text(self, words: Iterable[str]) -> str:
@@ -134,47 +135,37 @@ class Trained:
 
     def predict(
         self, sentences: Iterable[str | Sequence[str]], *, width: int = 3
-    ) -> list[Hypothesis[str]]:
-        """The best target of each sentence, by beam search; width 1 is greedy."""
+    ) -> list[Prediction]:
+        """The best target of each sentence, by beam search; width 1 is greedy. A sentence without
+        a target, for example one with an unknown word, has ``refused`` and a ``reason``.
+        """
         return [best[0] for best in self.n_best(sentences, n=1, width=width)]
 
     def n_best(
         self, sentences: Iterable[str | Sequence[str]], *, n: int, width: int = 3
-    ) -> list[list[Hypothesis[str]]]:
+    ) -> list[list[Prediction]]:
         """Up to n targets of each sentence, best first."""
         if isinstance(sentences, str):
             raise DataError(f"{shown(sentences)} is one sentence; expected a list of sentences")
         return predict(
             self.model,
-            [self.words(s) for s in sentences],
+            [self._split(sentence) for sentence in sentences],
             width=max(width, n),
             max_length=self.max_length,
             n_best=n,
         )
 
     def evaluate(self, pairs: Iterable[AnyPair], *, width: int = 3) -> Report:
-        """Exact match over pairs, with errors, by length and by template."""
-        pairs = _checked(pairs)
-        return evaluate(self.model, pairs, width=width, max_length=self.max_length)
+        """Exact match over pairs, with errors, by length and by template; refusals are errors."""
+        return evaluate(self.model, self._pairs(pairs), width=width, max_length=self.max_length)
 
     def score(self, pairs: Iterable[AnyPair], *, width: int = 3) -> float:
         """The share of pairs predicted exactly."""
         return self.evaluate(pairs, width=width).exact_match
 
-    @torch.no_grad()
     def align(self, pair: AnyPair) -> Alignment:
         """Which source word each target word comes from."""
-        (pair,) = _checked([pair])
-        self.model.eval()
-        device = next(self.model.parameters()).device
-        # the row may be another member of the pair's orbit, which has the same alignment
-        (batch,) = in_order(Rows.of([pair], self.model.sharing))
-        prob = self.model.alignments(batch.to(device))[0].tolist()
-        return Alignment(
-            source=("BOS", *pair.source, "EOS"),
-            target=(*pair.target, "EOS"),
-            prob=tuple(tuple(row) for row in prob),
-        )
+        return align(self.model, *self._pairs([pair]))
 
     def audit(
         self,
@@ -190,10 +181,9 @@ class Trained:
             symmetry = Symmetry(symmetry.source, symmetry.target, tuple(classes), symmetry.kind)
         if not symmetry.classes:
             raise SymmetryError("the model has no classes; give the classes for the audit")
-        pairs = _checked(pairs)
         return audit(
             self.model,
-            pairs,
+            self._pairs(pairs),
             symmetry,
             tolerance=tolerance,
             width=width,
@@ -203,21 +193,31 @@ class Trained:
     def orbits(
         self, sentence: str | Sequence[str], target: str | Sequence[str] | None = None
     ) -> Orbits:
-        """The family of a sentence and its orbits; the default target is the prediction."""
+        """The family of a sentence and its orbits; the default target is the prediction. A refused
+        sentence without a target raises DataError.
+        """
         source = self.words(sentence)
-        words = self.predict([source])[0].words if target is None else self._split(target)
-        pair, alignment = Pair(source, words), None
+        if target is None:
+            (best,) = self.predict([source])
+            if best.refused:
+                raise DataError(f"{shown(self.text(source))} has no family: {best.reason}")
+            target = best.words
+        (pair,), alignment = self._pairs([(source, target)]), None
         if not is_plain(pair, self.symmetry):
             alignment = [n - 1 for n in self.align(pair).best[:-1]]
         return orbits(self.model, pair, self.symmetry, alignment)
 
     def _split(self, sentence: str | Sequence[str]) -> Words:
-        """The words of a sentence, which may be none; raise DataError if there are too many."""
-        words = sentence
+        """The words of a sentence, which may be none."""
         if isinstance(sentence, str):
-            words = split_words(sentence, characters=self.characters)
-        check_sentence(words)
-        return tuple(words)
+            return split_words(sentence, characters=self.characters)
+        return tuple(sentence)
+
+    def _pairs(self, pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
+        """Pairs from all that has two sides; raise DataError if a sentence is too long."""
+        made = as_pairs(pairs, characters=self.characters)
+        check_pairs(made)
+        return made
 
     # --- directories and the hub
 
@@ -337,13 +337,6 @@ class Trained:
             raise RunError(f"{directory} does not describe a model: no {missing}") from None
         except (TypeError, AttributeError, EquitransError) as error:
             raise RunError(f"{directory} does not describe a model: {error}") from None
-
-
-def _checked(pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
-    """Pairs from all that has two sides; raise DataError if a sentence is too long."""
-    made = as_pairs(pairs)
-    check_pairs(made)
-    return made
 
 
 def _json(content: dict[str, Any]) -> str:
