@@ -14,12 +14,14 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from equitrans.data import Pair
-from equitrans.errors import EquitransError
-from equitrans.explorer import schema, views
+from equitrans.errors import DataError, EquitransError
+from equitrans.explorer import comparison, schema, views
 from equitrans.explorer.queue import BusyError, WorkQueue
 from equitrans.explorer.registry import MissingRunError, Question, Registry
 from equitrans.explorer.security import Access, SecurityMiddleware
 
+LARGEST_RESPONSE = 8_000_000
+"""Size of a response in bytes; a request for more gets status 400."""
 TYPES = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg": "image/svg+xml"}
 
 Run = Annotated[str, Path(max_length=200, description="the name of a model")]
@@ -139,8 +141,6 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
     @route("answer", schema.Answer)
     async def answer(request: Request, asked: Asked) -> Response:
         """The best targets of a command."""
-        if (found := registry.cached_answer(asked)) is not None:
-            return _response(_json(schema.Answer, found))
         return await reply(request, schema.Answer, lambda: registry.answer(asked), asked)
 
     @route("alignment", schema.Aligned)
@@ -195,7 +195,7 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         questions = [Question(run, add, command) for command in (before, after)]
 
         def view() -> schema.Swap:
-            return views.swap(registry.model(run, add), *map(registry.answer, questions))
+            return comparison.swap(registry.model(run, add), *map(registry.answer, questions))
 
         return await reply(request, schema.Swap, view, *questions)
 
@@ -221,7 +221,7 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         def view() -> schema.Errors:
             evaluation = registry.find(run).evaluation
             if isinstance(evaluation, str):
-                return schema.Errors("missing", "", 0, 0, 0, (), (), 0, 1, 1, evaluation)
+                return schema.Errors("missing", None, 0, 0, 0, (), (), 0, 1, 1, evaluation)
             if not evaluation.started:
                 evaluation.started = True
                 queue.advance(evaluation.steps())
@@ -234,7 +234,13 @@ _adapter = lru_cache(TypeAdapter)
 
 
 def _json(kind: type, value: object) -> bytes:
+    """Return a response; raise DataError if it is too large."""
     content: bytes = _adapter(kind).dump_json(value)
+    if len(content) > LARGEST_RESPONSE:
+        raise DataError(
+            f"the response ({kind.__name__}) would have {len(content):,} bytes; "
+            f"the limit is {LARGEST_RESPONSE:,}"
+        )
     return content
 
 

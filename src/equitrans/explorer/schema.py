@@ -68,12 +68,13 @@ class Guess:
 
 @dataclass(frozen=True)
 class Answer:
-    """A command and its best targets; no targets if a recursive aligner does not derive it."""
+    """A command and its best targets, or the reason why there are none."""
 
     command: str
     words: tuple[Word, ...]
     template: str
     best: tuple[Guess, ...]
+    reason: str | None
 
 
 @dataclass(frozen=True)
@@ -211,12 +212,13 @@ class Added:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A pair and a wrong prediction for it; None if the model refuses the source."""
+    """A pair and a wrong prediction for it, or the reason why there is none."""
 
     command: str
     template: str
     target: Words
-    predicted: Words | None
+    predicted: Words
+    reason: str | None
 
 
 @dataclass(frozen=True)
@@ -230,10 +232,12 @@ class Template:
 
 @dataclass(frozen=True)
 class Errors:
-    """The progress of an evaluation, and one page of the mistakes found so far."""
+    """The progress of an evaluation, and one page of the mistakes found so far; ``missing`` says
+    why there is no evaluation, or why it has failed.
+    """
 
-    state: Literal["missing", "working", "done"]
-    which: str
+    state: Literal["missing", "working", "done", "failed"]
+    which: Literal["test", "validation", "training"] | None
     done: int
     of: int
     right: int

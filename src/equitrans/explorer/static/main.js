@@ -104,7 +104,7 @@ function wayOut(message, model) {
     const side = model.name === state.with ? "with" : "run";
     return models.map((one) => h("a", { class: "chip", ...follow({ [side]: one.name }) }, one.name));
   }
-  const [, wrong, right] = /^unknown word '(.+)'; did you mean '(.+)'\?$/.exec(message) ?? [];
+  const [, wrong, right] = /unknown word '(.+)'; did you mean '(.+)'\?/.exec(message) ?? [];
   if (!right) return [];
   const mended = state.command.split(/\s+/).map((word) => (word === wrong ? right : word)).join(" ");
   return [h("a", { class: "chip", ...follow(toCommand(mended)) }, mended)];
@@ -113,7 +113,8 @@ function wayOut(message, model) {
 async function answerOf(model) {
   if (!state.command.trim()) return [];
   const answer = await ofRun(model.name, "answer", { command: state.command, add: state.add });
-  return [...answerView(model, answer), ...(await swapView(model))];
+  const shown = answerView(model, answer, wayOut(answer.reason ?? "", model));
+  return answer.reason === null ? [...shown, ...(await swapView(model))] : shown;
 }
 
 async function viewOf(model, mine) {
