@@ -10,12 +10,13 @@ import asyncio
 import itertools
 import os
 import random
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,29 +40,40 @@ async def silence(port: int) -> None:
         while True:
             with suppress(OSError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                await reader.read()
-                writer.close()
+                with closing(writer):
+                    await reader.read()
             await asyncio.sleep(0.05)
 
     await asyncio.gather(*(keep() for _ in range(400)))
 
 
 async def deafness(port: int) -> None:
-    """Ask for large responses on 100 connections, and never read."""
-    command = "+".join(["walk"] * 5)
-    request = _request(port, f"/api/models/small/orbits?command={command}")
+    """Ask for large responses on 400 connections, and do not read them."""
+    request = large_request(port)
+    loop = asyncio.get_running_loop()
 
     async def keep() -> None:
         while True:
-            with suppress(OSError):
-                _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
-                writer.write(request * 20)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(60):
-                        await writer.wait_closed()
-            await asyncio.sleep(0.05)
+            with socket.socket() as connection, suppress(OSError):
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                connection.setblocking(False)
+                await loop.sock_connect(connection, ("127.0.0.1", port))
+                await loop.sock_sendall(connection, request * 3)
+                while True:  # until the server closes the connection
+                    await asyncio.sleep(5)
+                    await loop.sock_sendall(connection, request)
 
-    await asyncio.gather(*(keep() for _ in range(100)))
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    with closing(writer):
+        writer.write(request)  # so that the response is in the cache
+        await explorer.answer(reader)
+    await asyncio.gather(*(keep() for _ in range(400)))
+
+
+def large_request(port: int) -> bytes:
+    """Return a request whose response has about a megabyte."""
+    query = f"command=walk{'+twice' * 60}&target={'+'.join(['I_WALK'] * 900)}"
+    return _request(port, f"/api/models/small/alignment?{query}")
 
 
 async def unknown_words(port: int) -> None:
@@ -102,12 +114,10 @@ async def _flood(
         while True:
             with suppress(OSError, asyncio.IncompleteReadError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                for path, token in zip(paths, tokens or right, strict=False):
-                    writer.write(_request(port, path, token))
-                    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-                    await reader.readexactly(
-                        int(head.partition("content-length:")[2].split("\r\n")[0])
-                    )
+                with closing(writer):
+                    for path, token in zip(paths, tokens or right, strict=False):
+                        writer.write(_request(port, path, token))
+                        await explorer.answer(reader)
 
     await asyncio.gather(*(client() for _ in range(clients)))
 
@@ -120,7 +130,7 @@ def _request(port: int, path: str, token: str = TOKEN) -> bytes:
 ATTACKS: dict[str, tuple[Attack, ...]] = {
     "no attack": (),
     "400 silent connections": (silence,),
-    "100 connections that never read": (deafness,),
+    "400 connections that never read": (deafness,),
     "unknown words, of 99,000": (unknown_words,),
     "targets of up to 2⁴¹ words": (long_derivations,),
     "wrong tokens": (bad_tokens,),
@@ -159,6 +169,7 @@ async def running(attack: Attack, port: int) -> AsyncIterator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+        await asyncio.sleep(0)  # for transports that are closing
 
 
 async def _measure(port: int, attack: tuple[Attack, ...]) -> list[explorer.Outcome]:

@@ -67,6 +67,13 @@ def paths(run: str, commands: list[str], seed: int = 0) -> Iterator[Asked]:
             yield Asked("page", "/static/main.js")
 
 
+async def answer(reader: asyncio.StreamReader) -> str:
+    """Read a response to its end; return its head in small letters."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+    await reader.readexactly(int(head.partition("content-length:")[2].split("\r\n")[0]))
+    return head
+
+
 async def client(
     port: int, work: Iterator[Asked], results: list[Outcome], *, token: str = ""
 ) -> None:
@@ -81,8 +88,7 @@ async def client(
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
             head = f"GET {asked.path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
             writer.write(f"{head}Authorization: Bearer {token}\r\n\r\n".encode())
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-            await reader.readexactly(int(head.partition("content-length:")[2].split("\r\n")[0]))
+            head = await answer(reader)
             status = int(head.split()[1])
         if writer is not None and (status == 0 or "connection: close" in head):
             writer.close()

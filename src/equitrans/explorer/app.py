@@ -113,8 +113,10 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         if content is None:
 
             def work() -> bytes:
-                content = _json(kind, view())
-                registry.cache.put(key, content, len(content))
+                content: bytes | None = registry.cache.get(key)
+                if content is None:  # else the same request came shortly before
+                    content = _json(kind, view())
+                    registry.cache.put(key, content, len(content))
                 return content
 
             content = await queue.run(work, *questions)

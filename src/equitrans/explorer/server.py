@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import sys
+from heapq import nsmallest
 
 import torch
 import uvicorn
@@ -20,9 +21,13 @@ READ_SECONDS = 30.0
 UNREAD_BYTES = 64_000_000
 """Total size of the responses that clients have not read yet, in bytes; beyond it, the connection
 that has waited longest is closed."""
-CONNECTIONS = 400
-"""Number of open connections. A further one closes the connection whose client has done nothing
-for the longest time; if all requests are being answered, the further one gets status 503."""
+CONNECTIONS, MOST_CONNECTIONS, GRACE_SECONDS = 400, 700, 1.0
+"""Number of open connections: beyond 400, a new one closes those whose clients have done nothing
+for a second, the longest first, and beyond 700 also others. There are such connections, because at
+most 256 requests wait for the worker."""
+BACKLOG = 200
+"""Number of connections that wait to be accepted, and are accepted at once. With MOST_CONNECTIONS
+it stays below 1,024, the usual limit of open files."""
 
 
 class Protocol(H11Protocol):
@@ -47,10 +52,12 @@ class Protocol(H11Protocol):
         super().connection_made(transport)
         self._since = self.loop.time()
         self.loop.call_later(IDLE_SECONDS, self._close_if_idle, None)
-        if len(self.connections) > CONNECTIONS:
+        if (more := len(self.connections) - CONNECTIONS) > 0:
             waiting = (other for other in self.connections if other.waits and other is not self)
-            if oldest := min(waiting, key=lambda other: other._since, default=None):
-                oldest.drop()
+            for other in nsmallest(more, waiting, key=lambda other: other._since):
+                is_idle = other._since < self._since - GRACE_SECONDS
+                if is_idle or len(self.connections) > MOST_CONNECTIONS:
+                    other.drop()
 
     def on_response_complete(self) -> None:
         """Note the time."""
@@ -101,7 +108,7 @@ def listen(host: str, port: int) -> socket.socket:
         sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
-        sock.listen(CONNECTIONS)
+        sock.listen(BACKLOG)
     except OSError as error:
         if sock is not None:
             sock.close()
@@ -127,8 +134,7 @@ def server(registry: Registry, access: Access) -> uvicorn.Server:
         server_header=False,
         proxy_headers=False,
         h11_max_incomplete_event_size=LONGEST_HEADERS,
-        limit_concurrency=CONNECTIONS + 1,
-        backlog=CONNECTIONS,
+        backlog=BACKLOG,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=2,
     )
