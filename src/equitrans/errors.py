@@ -119,7 +119,7 @@ def spelling(word: str, known: tuple[str, ...]) -> str:
     if not isinstance(word, str) or not 2 <= len(word) <= _LONGEST_SPELLING:
         return ""
     words, letters = _words_and_letters(known)
-    close = words & {word.lower(), word.upper(), word.capitalize()}
+    close = {word.lower(), word.upper(), word.capitalize()} & words
     if not close and len(word) >= 4 and len(word) * len(letters) <= _MOST_SPELLINGS:
         close = {w for w in _one_edit(word, letters) if len(w) >= 4 and w in words}
     return f"; did you mean {min(close)!r}?" if close else ""

@@ -93,10 +93,6 @@ evaluate model
     model was not trained on a SCAN split; give --data FILE
 evaluate model --split lenght
     unknown split 'lenght'; did you mean 'length'?
-evaluate model --split length
-    length: 'walk around left thrice': unknown word 'around'; did you mean 'run'?
-evaluate model --data fly.tsv
-    fly.tsv: 'fly': unknown word 'fly'; known: jump, look, run, twice, walk
 evaluate model --data nothing.tsv
     nothing.tsv: No such file or directory
 evaluate model --data pairs.tsv --split length
@@ -111,10 +107,6 @@ predict
     predict: the following arguments are required: RUN
 predict nowhere walk
     nowhere: no such run directory
-predict model junp
-    sentence 1: unknown word 'junp'; did you mean 'jump'?
-predict model ''
-    sentence 1: no words; every line must be a sentence
 predict model walk --jsn
     --jsn is not an option; did you mean '--json'?
 predict model walk --n-best 0
@@ -145,20 +137,20 @@ audit model --data pairs.tsv --tolerance 0
     audit: --tolerance is 0.0; it must be above 0
 audit model --data pairs.tsv --classes verb
     'verb' is neither a name of classes nor a TOML file; did you mean 'verbs'?
-audit model --data fly2.tsv
-    the model has no target word 'I_FLY'; leave out its pairs
+audit model --data fly.tsv
+    nothing to audit: every pair has an unknown word
 orbits
     orbits: the following arguments are required: RUN
 orbits model
     orbits: give a sentence, or --plot FILE
 orbits model fly
-    unknown word 'fly'; known: jump, look, run, twice, walk
+    'fly' has no family: unknown word 'fly'
 orbits model walk run
     unexpected argument 'run'
 orbits model --plot x.png
     model is a model, not a training run: no 'seed' in config.json
 orbits model walk --target I_FLY
-    unknown word 'I_FLY'; known: I_JUMP, I_LOOK, I_RUN, I_WALK
+    unknown word 'I_FLY'
 export
     export: the following arguments are required: --out
 export nowhere --out out
@@ -299,8 +291,7 @@ def world(tmp_path_factory):
     for name, text in {
         "pairs.tsv": format_tsv(pairs),
         "bad.tsv": "walk\tI_WALK\nrun I_RUN\n",
-        "fly.tsv": "fly\tI_FLY\n",
-        "fly2.tsv": "walk\tI_FLY\n",
+        "fly.tsv": "walk\tI_FLY\n",
         "space.toml": "x = 1\n",
         "odd.yaml": "- 1\n",
         "used/x": "",

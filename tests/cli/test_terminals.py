@@ -9,13 +9,9 @@ import pytest
 
 from equitrans.cli import console, predict, progress, reproduce, work
 from equitrans.cli.console import Console
-from equitrans.data.pairs import Pair
 from equitrans.errors import ConfigError, DataError
 from equitrans.experiments.records import Records
-from equitrans.models.configs import TransducerConfig
-from equitrans.paper.symmetry import Symmetry
 from equitrans.training.loop import Epoch
-from equitrans.training.trained import Trained
 from tiny import tiny_job, tiny_record
 
 EPOCHS = [
@@ -81,16 +77,14 @@ def test_a_picture_without_matplotlib_says_what_to_install(monkeypatch):
 
 def test_predict_prompts_at_a_terminal_and_refuses_a_closed_input(monkeypatch, capsys):
     asked = predict.options().parse(["RUN"])
-    symmetry = Symmetry.of([], [Pair(("walk", "twice"), ("WALK", "WALK"))], "cyclic")
-    trained = Trained.new(TransducerConfig(k=2, d=2, hidden=3), symmetry, max_length=3)
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(DataError, match="standard input is closed; give sentences or --file"):
-        list(predict._sentences(asked, trained))
+        list(predict._lines(asked))
     ours, theirs = pty.openpty()
     with open(ours, "wb", buffering=0) as keyboard, open(theirs, encoding="utf-8") as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
         keyboard.write(b"walk twice\n\x04")
-        assert list(predict._sentences(asked, trained)) == [("walk", "twice")]
+        assert list(predict._lines(asked)) == [("line 1", "walk twice")]
     assert "one per line; end with Ctrl-D" in capsys.readouterr().err
 
 

@@ -102,13 +102,22 @@ def test_mistakes_are_found_in_the_background(server):
     assert server.get("/api/models/bare/errors").json["state"] == "missing"
 
 
+@pytest.mark.parametrize("command", ["junp", "%00", "jump+%ff"])
+def test_unknown_word_is_answered_with_a_reason(server, command):
+    found = server.get(f"/api/models/jump/answer?command={command}")
+    assert found.status == 200
+    assert found.json["best"] == []
+    assert found.json["reason"].startswith("unknown word ")
+    orbits = server.get(f"/api/models/jump/orbits?command={command}")
+    assert orbits.json == {"error": found.json["reason"]}
+
+
 @pytest.mark.parametrize(
     ("path", "status", "message"),
     [
         ("/api/models/nope/table", 404, "there is no run 'nope' here"),
         ("/api/models/jump/alignment?command=junp", 400, "did you mean 'jump'"),
-        ("/api/models/jump/derivation?command=junp", 400, "did you mean 'jump'"),
-        ("/api/models/rules/orbits?command=jump+jump", 400, "no derivation"),
+        ("/api/models/jump/orbits?command=junp", 400, "did you mean 'jump'"),
         ("/api/models/jump/answer?command=+", 400, "no words"),
         ("/api/models/jump/answer", 422, "command"),
         ("/api/models/jump/answer?command=" + "jump+" * 70, 400, "70 words; at most 64"),
@@ -118,7 +127,6 @@ def test_mistakes_are_found_in_the_background(server):
         ("/api/models/jump/added?add=a+b", 400, "word translation class"),
         ("/api/models/jump/added?" + "&add=a+b+verbs" * 9, 422, "add"),
         ("/api/models/jump/errors?page=0", 422, "page"),
-        ("/api/models/jump/orbits?command=%00", 400, "unknown word"),
         ("/nothing", 404, "Not Found"),
         ("/" + "x" * 600, 414, "too long"),
         ("/?" + "x" * 9000, 414, "too long"),

@@ -80,7 +80,7 @@ def test_an_estimator_is_the_last_step_of_a_pipeline():
 def test_settings_are_read_and_changed_by_name():
     estimator = Estimator()
     assert estimator.get_params(deep=False).keys() == {
-        *("classes", "model", "training", "seed", "width")
+        *("classes", "model", "training", "seed", "width", "characters")
     }
     estimator.set_params(model__hidden=9, model=GordonConfig())
     assert estimator.model == GordonConfig(hidden=9)  # the larger first, whatever the order

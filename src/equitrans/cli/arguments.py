@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from equitrans import training
-from equitrans.data import Pair, join_words, load_split, read_pairs
-from equitrans.errors import ConfigError, VocabularyError, nearest
+from equitrans.data import Pair, load_split, read_pairs
+from equitrans.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     import torch
@@ -135,23 +135,15 @@ def find_device(name: str) -> "torch.device":
 
 
 def find_pairs(asked: argparse.Namespace, trained: "training.Trained") -> tuple[Pair, ...]:
-    """Return the pairs of --data or --split, else of the model's own split; raise VocabularyError
-    with the sentence if the model does not know a source word.
-    """
+    """Return the pairs of --data or --split, else of the model's own split."""
     if asked.data is not None:
-        origin, pairs = asked.data, read_pairs(asked.data, characters=trained.characters)
-    else:
-        name, scan_dir = asked.split, asked.scan_dir
-        if name is None:
-            name, scan_dir = trained.origin.split, scan_dir or trained.origin.scan_dir
-        if name is None:
-            raise ConfigError(f"{asked.run} was not trained on a SCAN split; give --data FILE")
-        origin, pairs = name, getattr(load_split(name, scan_dir), asked.part)
-    for pair in pairs:
-        try:
-            trained.symmetry.source.encode(pair.source)
-        except VocabularyError as error:
-            raise VocabularyError(f"{origin}: {join_words(pair.source)!r}: {error}") from None
+        return read_pairs(asked.data, characters=trained.characters)
+    name, scan_dir = asked.split, asked.scan_dir
+    if name is None:
+        name, scan_dir = trained.origin.split, scan_dir or trained.origin.scan_dir
+    if name is None:
+        raise ConfigError(f"{asked.run} was not trained on a SCAN split; give --data FILE")
+    pairs: tuple[Pair, ...] = getattr(load_split(name, scan_dir), asked.part)
     return pairs
 
 

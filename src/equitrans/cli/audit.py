@@ -13,6 +13,7 @@ from equitrans.cli.arguments import (
     add_pairs,
     find_pairs,
     load,
+    note,
 )
 from equitrans.cli.console import Console
 from equitrans.data import CLASSES, load_classes
@@ -60,14 +61,18 @@ def run(arguments: Sequence[str]) -> int:
         parser.error(f"--tolerance is {asked.tolerance}; it must be above 0")
     trained = load(asked)
     pairs = find_pairs(asked, trained)
-    for word in analysis.unknown_targets(pairs, trained.symmetry):
-        raise DataError(f"the model has no target word {word!r}; leave out its pairs")
+    known = analysis.known_pairs(pairs, trained.symmetry)
+    if not known:
+        raise DataError("nothing to audit: every pair has an unknown word")
+    if len(known) < len(pairs):
+        left_out = len(pairs) - len(known)
+        note(asked, f"left out {left_out} of {len(pairs)} pairs, which have unknown words")
     classes = trained.symmetry.classes
     if asked.classes is not None:
         classes = load_classes(asked.classes, pairs, CLASSES)
     if not classes:
         raise DataError("the model has no classes; give some with --classes")
-    found = trained.audit(pairs, classes, tolerance=asked.tolerance, width=asked.width)
+    found = trained.audit(known, classes, tolerance=asked.tolerance, width=asked.width)
     if asked.json:
         content = asdict(found) | {"mismatches": len(found.mismatches), "passed": found.passed}
         content["mismatched"] = [asdict(m) for m in found.mismatches]

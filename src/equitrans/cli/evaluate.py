@@ -20,10 +20,12 @@ from equitrans.cli.arguments import (
 )
 from equitrans.cli.console import Console
 from equitrans.data import join_words
+from equitrans.errors import shown
 from equitrans.files import write_atomically
 
 ABOUT = """\
 Measure the exact match of a trained model: the share of pairs that it predicts without an error.
+A refused sentence, for example one with an unknown word, counts as wrong.
 Without --data or --split, the pairs are the test part of the split that it was trained on."""
 EXAMPLES = """\
   equitrans evaluate runs/jump
@@ -32,7 +34,8 @@ EXAMPLES = """\
   equitrans evaluate runs/mine --data test.tsv --errors errors.tsv"""
 
 SHOWN = 10
-"""Number of templates that are printed, worst first; --json has all."""
+"""Number of templates, reasons of refusals and unknown words that are printed; --json has all
+templates and reasons."""
 
 
 def options() -> Parser:
@@ -54,8 +57,12 @@ def run(arguments: Sequence[str]) -> int:
     asked = parser.parse(arguments)
     trained = load(asked)
     pairs = find_pairs(asked, trained)
-    for word, count in analysis.unknown_targets(pairs, trained.symmetry).items():
-        note(asked, f"the model has no target word {word!r}; {count} pairs with it count as wrong")
+    unknown = analysis.unknown_targets(pairs, trained.symmetry)
+    for word, count in list(unknown.items())[:SHOWN]:
+        message = f"the model has no target word {shown(word)}"
+        note(asked, f"{message}; {count} pairs with it count as wrong")
+    if len(unknown) > SHOWN:
+        note(asked, f"the model does not know {len(unknown) - SHOWN} other target words either")
     report = trained.evaluate(pairs, width=asked.width)
     if asked.errors is not None:
         rows = ((p.source, p.target, words) for p, words in report.errors)
@@ -74,7 +81,9 @@ def _content(report: "analysis.Report") -> dict[str, Any]:
         "pairs": len(report.pairs),
         "right": sum(report.right),
         "refused": report.refused,
+        "reasons": report.reasons,
         "loss": report.loss,
+        "scored": report.scored,
         "by_length": {str(k): asdict(t) for k, t in report.by_length().items()},
         "by_template": {join_words(k): asdict(t) for k, t in report.by_template().items()},
     }
@@ -82,12 +91,16 @@ def _content(report: "analysis.Report") -> dict[str, Any]:
 
 def _print(report: "analysis.Report") -> None:
     console = Console()
-    loss = "" if report.loss is None else f", −log p {report.loss:.4f} per pair"
     right, pairs = sum(report.right), len(report.pairs)
+    loss = "" if report.loss is None else f", −log p {report.loss:.4f} per pair"
+    if loss and report.scored < pairs:
+        loss += f", of the {report.scored} pairs without unknown words"
     refused = f", {report.refused} refused" if report.refused else ""
     console.print(
         f"exact match {100 * report.exact_match:.2f} % ({right} of {pairs}){refused}{loss}"
     )
+    if report.refused:
+        console.print(_refusals(report.reasons))
     console.print(_table("target words", {str(k): t for k, t in report.by_length().items()}))
     worst = {join_words(k): t for k, t in report.by_template().items() if t.right < t.pairs}
     if worst:
@@ -96,6 +109,16 @@ def _print(report: "analysis.Report") -> None:
                 f"worst of {len(worst)} templates with errors", dict(list(worst.items())[:SHOWN])
             )
         )
+
+
+def _refusals(reasons: Mapping[str, int]) -> Table:
+    table = Table("refused because", "pairs", box=None)
+    for reason, pairs in list(reasons.items())[:SHOWN]:
+        table.add_row(reason, str(pairs))
+    if len(reasons) > SHOWN:
+        rest = sum(list(reasons.values())[SHOWN:])
+        table.add_row(f"… and {len(reasons) - SHOWN} other reasons", str(rest))
+    return table
 
 
 def _table(title: str, tallies: Mapping[str, "analysis.Tally"]) -> Table:

@@ -4,7 +4,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,15 @@ from typing import Any
 from equitrans import analysis, training
 from equitrans.cli.arguments import Parser, add_decoding, add_model, load, note
 from equitrans.cli.console import load_plots
-from equitrans.data import Pair, decode_lines, numbered_lines
-from equitrans.errors import DataError, VocabularyError
+from equitrans.data import Pair, decode_lines, numbered_lines, split_words
+from equitrans.errors import DataError
 
 ABOUT = """\
 Predict the targets of sentences, given as arguments, in a file, or on standard input, one per line.
-For a sentence that a recursive aligner cannot derive, the command prints an empty line (null in
-JSON) and a note on standard error; the exit status is 1. --fallback names a run to ask instead."""
+A sentence is refused if it has an unknown word or no words, or if a recursive aligner cannot derive
+it. For it the command prints an empty line (null in JSON) and, on standard error, its line and the
+reason; the other sentences are answered, and the exit status is 1. --fallback names a run to ask
+instead."""
 EXAMPLES = """\
   equitrans predict runs/jump "jump twice" "walk left"
   equitrans predict runs/jump < commands.txt > actions.txt
@@ -27,7 +29,10 @@ EXAMPLES = """\
   equitrans predict runs/rules "jump jump" --fallback runs/jump"""
 
 CHUNK = 4096
-"""Number of lines predicted together: more is faster, fewer answer a stream sooner."""
+"""Number of lines predicted together: more is faster, fewer answer a stream sooner. At a terminal,
+each line is answered at once."""
+DRAWN = 20
+"""Largest number of alignments in one picture; --plot keeps no more in memory."""
 
 
 def options() -> Parser:
@@ -45,15 +50,16 @@ def options() -> Parser:
         type=int,
         default=1,
         metavar="N",
-        help="number of targets per sentence (default 1)",
+        help="number of targets per sentence, each with log p per word (EOS counts) and p; beam "
+        "search ranks by log p per word, a recursive aligner by p (default 1)",
     )
     parser.add_argument(
         "--alignments", action="store_true", help="show the source word of each target word"
     )
-    parser.add_argument("--plot", metavar="FILE", help="draw the alignments as heat maps")
     parser.add_argument(
-        "--fallback", metavar="RUN", help="a run for sentences without a derivation"
+        "--plot", metavar="FILE", help=f"draw the first {DRAWN} alignments as heat maps"
     )
+    parser.add_argument("--fallback", metavar="RUN", help="a run for sentences that RUN refuses")
     style = parser.add_mutually_exclusive_group()
     style.add_argument("--json", action="store_true", help="one JSON object per sentence")
     style.add_argument("--tsv", action="store_true", help="source, target, log-probability, rank")
@@ -72,63 +78,86 @@ def run(arguments: Sequence[str]) -> int:
     if asked.tsv and asked.alignments:
         parser.error("--tsv cannot show --alignments; use --json or plain text")
     trained = load(asked)
-    fallback = None
+    models = [trained]
     if asked.fallback is not None:
-        fallback = training.Trained.load(
-            asked.fallback, device=next(trained.model.parameters()).device
-        )
-    sentences = _sentences(asked, trained)
+        device = next(trained.model.parameters()).device
+        models.append(training.Trained.load(asked.fallback, device=device))
+    lines = _lines(asked)
     drawn: list[analysis.Alignment] = []
-    refused = False
-    while chunk := list(islice(sentences, CHUNK)):
-        best = trained.n_best(chunk, n=asked.n_best, width=asked.width)
-        for source, predictions in zip(chunk, best, strict=True):
-            chosen = trained
-            if predictions[0].refused and fallback is not None:
-                chosen = fallback
-                (predictions,) = fallback.n_best([source], n=asked.n_best, width=asked.width)
-            if predictions[0].refused:
-                refused = True
-                note(asked, f"{trained.text(source)!r}: no derivation")
-            elif not predictions[0].finished:
-                limit = chosen.max_length
-                note(asked, f"{trained.text(source)!r}: prediction cut off after {limit} words")
+    aligned = refused = 0
+    while chunk := list(islice(lines, 1 if _is_typed(asked) else CHUNK)):
+        sources = [_words(line, trained) for _, line in chunk]
+        answers = _answers(asked, models, sources)
+        for (where, _), source, (model, best) in zip(chunk, sources, answers, strict=True):
             alignment = None
-            if (asked.alignments or asked.plot) and not predictions[0].refused:
-                alignment = chosen.align(Pair(source, predictions[0].words))
-                drawn.append(alignment)
-            sys.stdout.write(_format(asked, trained, source, predictions, alignment))
+            if best[0].refused:
+                refused += 1
+                note(asked, f"{where}: {best[0].reason}")
+            else:
+                if not best[0].finished:
+                    note(asked, f"{where}: prediction cut off after {model.max_length} words")
+                if asked.alignments or (asked.plot and len(drawn) < DRAWN):
+                    alignment = model.align(Pair(source, best[0].words))
+                    if asked.plot and len(drawn) < DRAWN:
+                        drawn.append(alignment)
+                aligned += 1
+            sys.stdout.write(_format(asked, trained, source, best, alignment))
         sys.stdout.flush()
-    if asked.plot and drawn:
+    if drawn:
         plots = load_plots()
         plots.save_figure(plots.draw_alignments(drawn), asked.plot)
-        note(asked, f"wrote {asked.plot}")
+        some = f": the first {len(drawn)} of {aligned} alignments" if len(drawn) < aligned else ""
+        note(asked, f"wrote {asked.plot}{some}")
     return 1 if refused else 0
 
 
-def _sentences(asked: argparse.Namespace, trained: "training.Trained") -> Iterator[tuple[str, ...]]:
-    """The words of each sentence; raise VocabularyError with the line of an unknown word."""
-    lines: Iterable[tuple[str, str]]
+def _is_typed(asked: argparse.Namespace) -> bool:
+    """Whether a person types the sentences at a terminal."""
+    is_stdin = not asked.sentences and asked.file in (None, "-")
+    return is_stdin and sys.stdin is not None and sys.stdin.isatty()
+
+
+def _lines(asked: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """The sentences as text, each with its place for messages."""
     if asked.sentences:
-        lines = ((f"sentence {i}", s) for i, s in enumerate(asked.sentences, start=1))
+        for i, sentence in enumerate(asked.sentences, start=1):
+            yield f"sentence {i}", sentence
     elif asked.file not in (None, "-"):
         path = Path(asked.file)
-        lines = ((f"{path}:{i}", line) for i, line in numbered_lines(path))
+        for i, line in numbered_lines(path):
+            yield f"{path}:{i}", line
     else:
         if sys.stdin is None:
             raise DataError("standard input is closed; give sentences or --file")
-        if sys.stdin.isatty():
+        if _is_typed(asked):
             note(asked, "reading sentences, one per line; end with Ctrl-D")
-        lines = ((f"line {i}", line) for i, line in decode_lines(sys.stdin.buffer, "line "))
-    for where, line in lines:
-        if not line.strip():
-            raise DataError(f"{where}: no words; every line must be a sentence")
-        words = trained.words(line)
-        try:
-            trained.symmetry.source.encode(words)
-        except VocabularyError as error:
-            raise VocabularyError(f"{where}: {error}") from None
-        yield words
+        for i, line in decode_lines(sys.stdin.buffer, "line "):
+            yield f"line {i}", line
+
+
+def _words(line: str, trained: "training.Trained") -> tuple[str, ...]:
+    """The words of a line; a blank line has none."""
+    return split_words(line, characters=trained.characters) if line.strip() else ()
+
+
+def _answers(
+    asked: argparse.Namespace,
+    models: Sequence["training.Trained"],
+    sources: Sequence[tuple[str, ...]],
+) -> list[tuple["training.Trained", list["analysis.Prediction"]]]:
+    """For each source, the first model that answers it and its predictions; if none does, the first
+    model and its refusal.
+    """
+    first, *others = models
+    found = first.n_best(sources, n=asked.n_best, width=asked.width)
+    answers = [(first, best) for best in found]
+    for model in others:
+        refused = [i for i, (_, best) in enumerate(answers) if best[0].refused]
+        found = model.n_best([sources[i] for i in refused], n=asked.n_best, width=asked.width)
+        for i, best in zip(refused, found, strict=True):
+            if not best[0].refused:
+                answers[i] = model, best
+    return answers
 
 
 def _format(
@@ -144,11 +173,18 @@ def _format(
             "source": trained.text(source),
             "target": None if best.refused else trained.text(best.words),
             "log_prob": None if best.refused else best.log_prob,
+            "score": None if best.refused else best.score,
             "finished": best.finished,
+            "reason": best.reason,
         }
         if asked.n_best > 1:
             content["n_best"] = [
-                {"target": trained.text(p.words), "log_prob": p.log_prob, "finished": p.finished}
+                {
+                    "target": trained.text(p.words),
+                    "log_prob": p.log_prob,
+                    "score": p.score,
+                    "finished": p.finished,
+                }
                 for p in predictions
                 if not p.refused
             ]
@@ -167,7 +203,10 @@ def _format(
         )
     if asked.n_best > 1:
         text = f"{trained.text(source)}\n" + "".join(
-            f"  {math.exp(p.log_prob):.4f}  {trained.text(p.words)}\n" for p in predictions
+            "\n"
+            if p.refused
+            else f"  {p.score:.4f}  {math.exp(p.log_prob):.4f}  {trained.text(p.words)}\n"
+            for p in predictions
         )
     else:
         text = trained.text(best.words) + "\n"

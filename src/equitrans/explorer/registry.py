@@ -110,7 +110,7 @@ class Registry:
     def answer(self, question: Question) -> Answer:
         """Return the best targets of a command, or the reason why there are none."""
         trained = self.model(question.run, question.add)
-        words = views.split_command(trained, question.command)
+        words = views.read_command(trained, question.command)
         if _is_known(trained, words):
             orbit = Orbit(trained, words)
             key = _key(question, orbit)
@@ -128,7 +128,7 @@ class Registry:
         for question in questions:
             with suppress(EquitransError):  # answer() reports it
                 trained = self.model(question.run, question.add)
-                words = views.split_command(trained, question.command)
+                words = views.read_command(trained, question.command)
                 if _is_known(trained, words):
                     orbit = Orbit(trained, words)
                     key = _key(question, orbit)

@@ -73,18 +73,11 @@ def describe(name: str, trained: Trained, *, has_data: bool, recorded: str | Non
     )
 
 
-def split_command(trained: Trained, command: str) -> Words:
-    """Return the words of a command, known or not; raise DataError if there are too many."""
+def read_command(trained: Trained, command: str) -> Words:
+    """Return the words of a command; raise DataError if there are none or too many."""
     words = trained.words(command)
     if len(words) > LONGEST:
         raise DataError(f"the command has {len(words)} words; at most {LONGEST} are shown")
-    return words
-
-
-def read_command(trained: Trained, command: str) -> Words:
-    """Return the words of a command; raise an error if one is unknown or there are too many."""
-    words = split_command(trained, command)
-    trained.symmetry.source.encode(words)
     return words
 
 
@@ -267,8 +260,9 @@ def derive(trained: Trained, words: Words) -> Derivation:
         return Derivation(
             words, (), 0, "This model aligns word by word; derivations need a recursive aligner."
         )
-    found = model.derivation(words)
+    (best,) = trained.predict([words])
+    found = None if best.refused else model.derivation(words)
     if found is None:
-        return Derivation(words, (), 0, "No rule derives this command, so the model refuses it.")
+        return Derivation(words, (), 0, f"The model refuses this command: {best.reason}")
     nodes = (Node(depth, n.start, n.stop, n.rule, n.support) for depth, n in found.root.walk())
     return Derivation(words, tuple(nodes), found.alignments, None)

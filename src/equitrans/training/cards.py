@@ -31,7 +31,7 @@ class Figures:
         test_set: name of the test pairs
         test_pairs: number of test pairs
         test_right: number of test pairs that are predicted exactly
-        test_refused: number of test pairs without a derivation
+        test_refused: number of test pairs that the model refuses
         test_loss: mean −log p per test pair
         width: beam width of the predictions
 
@@ -197,7 +197,7 @@ def _figures(figures: Figures) -> Iterator[tuple[str, object]]:
             f"{100 * figures.exact_match:.2f} % ({figures.test_right} of {figures.test_pairs})",
         )
     labels = {
-        "test_refused": "test pairs without a derivation",
+        "test_refused": "refused test pairs",
         "test_loss": "−log p of a test pair",
         "width": "beam width",
         "valid_accuracy": "share of validation pairs right, greedily",

@@ -43,7 +43,7 @@ def export(
             test_pairs=len(report.pairs),
             test_right=sum(report.right),
             test_refused=report.refused,
-            test_loss=report.loss,
+            test_loss=report.loss if report.scored == len(report.pairs) else None,
             width=width,
         )
     origin = replace(trained.origin, figures=figures)

@@ -281,7 +281,7 @@ def test_grammar_prints_and_plots_a_derivation(call, run_of_rules, tmp_path):
 def test_predict_fails_on_a_sentence_without_a_derivation(call, run_of_rules):
     status, out, err = call("predict", run_of_rules, "jump twice", "jump jump")
     assert (status, out) == (1, "JUMP JUMP\n\n")
-    assert err == "equitrans: 'jump jump': no derivation\n"
+    assert err.startswith("equitrans: sentence 2: ")
     status, out, _ = call("predict", run_of_rules, "jump jump", "--json", "--alignments")
     assert json.loads(out)["target"] is None
     assert call("grammar", run_of_rules, "--derive", "jump jump")[0] == 1

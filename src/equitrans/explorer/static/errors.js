@@ -37,7 +37,7 @@ export async function errorsView(model, again) {
       h("a", follow(toCommand(m.command, { tab: "alignment" })), m.command),
       line("expected", m.target, m.predicted, model, m.command),
       m.reason !== null
-        ? h("div", { class: "line" }, h("span", { class: "muted" }, "refused"), h("span", { class: "muted" }, m.reason))
+        ? h("div", { class: "line" }, h("span", { class: "muted" }, "predicted"), h("span", { class: "muted" }, `refused: ${m.reason}`))
         : line("predicted", m.predicted, m.target, model)))));
   if (found.pages > 1) {
     parts.push(h("p", { class: "pages" },

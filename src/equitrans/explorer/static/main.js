@@ -58,11 +58,11 @@ async function render() {
   if (mine === turn) await renderVerdict(shown, mine);
 }
 
-// An error in the command is shown once, above the view.
+// An error or a refusal is shown once, above the view.
 async function once(view, answer) {
   const told = (element) => element.querySelector(":scope > .problem")?.textContent;
   const [below, above] = await Promise.all([view, answer]);
-  if (told(below) && told(below) === told(above)) below.replaceChildren(note("There is nothing to show for this command."));
+  if (told(below) && told(above)?.endsWith(told(below))) below.replaceChildren(note("There is nothing to show for this command."));
   return below;
 }
 
@@ -104,7 +104,7 @@ function wayOut(message, model) {
     const side = model.name === state.with ? "with" : "run";
     return models.map((one) => h("a", { class: "chip", ...follow({ [side]: one.name }) }, one.name));
   }
-  const [, wrong, right] = /unknown word '(.+)'; did you mean '(.+)'\?/.exec(message) ?? [];
+  const [, wrong, right] = /^unknown word '(.+)'; did you mean '(.+)'\?$/.exec(message) ?? [];
   if (!right) return [];
   const mended = state.command.split(/\s+/).map((word) => (word === wrong ? right : word)).join(" ");
   return [h("a", { class: "chip", ...follow(toCommand(mended)) }, mended)];
@@ -113,8 +113,9 @@ function wayOut(message, model) {
 async function answerOf(model) {
   if (!state.command.trim()) return [];
   const answer = await ofRun(model.name, "answer", { command: state.command, add: state.add });
-  const shown = answerView(model, answer, wayOut(answer.reason ?? "", model));
-  return answer.reason === null ? [...shown, ...(await swapView(model))] : shown;
+  const shown = answerView(model, answer);
+  return answer.reason === null ? [...shown, ...(await swapView(model))]
+    : [...shown, problem(`The model refuses this command: ${answer.reason}`, ...wayOut(answer.reason, model))];
 }
 
 async function viewOf(model, mine) {

@@ -10,16 +10,13 @@ const equals = (p) => {
 };
 const glue = (model) => (model.characters ? "" : " ");
 
-export function answerView(model, answer, ways) {
+export function answerView(model, answer) {
   const swaps = h("div", { class: "swaps", id: `swaps-${model.name}`, hidden: true });
   const tokens = answer.words.map((word, n) => token(model, answer, word, n, swaps));
   const hint = !state.from && tokens.some((t) => t.tagName === "BUTTON");
   const parts = [h("div", { class: "sentence", "aria-label": "command" }, tokens,
     hint ? h("small", {}, "click an underlined word to swap it") : null), swaps];
-  if (answer.reason !== null) {
-    parts.push(problem(answer.reason, ...ways));
-    return parts;
-  }
+  if (answer.reason !== null) return parts;
   const [first, ...others] = answer.best;
   parts.push(
     h("div", { class: "said" },
