@@ -71,8 +71,8 @@ async def deafness(port: int) -> None:
 
 
 def large_request(port: int) -> bytes:
-    """Return a request whose response has more than a megabyte."""
-    query = f"command=walk{'+twice' * 60}&target={'+'.join(['I_WALK'] * 800)}"
+    """Return a request whose response has a quarter of a megabyte."""
+    query = f"command=walk{'+twice' * 60}&target={'+'.join(['I_WALK'] * 150)}"
     return _request(port, f"/api/models/small/alignment?{query}")
 
 
