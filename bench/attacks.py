@@ -162,7 +162,7 @@ def make_models(folder: Path) -> list[Path]:
 async def running(attack: Attack, port: int) -> AsyncIterator[None]:
     """Run an attack in the background."""
     task = asyncio.create_task(attack(port))
-    await asyncio.sleep(2)
+    await asyncio.sleep(4)
     try:
         yield
     finally:
