@@ -74,6 +74,7 @@ def create_app(registry: Registry, access: Access) -> ASGIApp:
     _add_pages(app)
     _add_routes(app, registry, queue)
     _add_handlers(app)
+    app.openapi()  # computed once, and not on the event loop
     return SecurityMiddleware(app, access)
 
 
