@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,19 +67,34 @@ def paths(run: str, commands: list[str], seed: int = 0) -> Iterator[Asked]:
             yield Asked("page", "/static/main.js")
 
 
-async def client(port: int, work: Iterator[Asked], results: list[Outcome]) -> None:
-    """Send requests on one connection, each as soon as the last one is answered."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def answer(reader: asyncio.StreamReader) -> str:
+    """Read a response to its end; return its head in small letters."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+    await reader.readexactly(int(head.partition("content-length:")[2].split("\r\n")[0]))
+    return head
+
+
+async def client(
+    port: int, work: Iterator[Asked], results: list[Outcome], *, token: str = ""
+) -> None:
+    """Send requests on one connection, each as soon as the last one is answered. If the server
+    closes the connection, the outcome has status 0 and another connection is opened.
+    """
+    writer = None
     for asked in work:
-        start = time.perf_counter()
-        writer.write(f"GET {asked.path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-        length = int(head.partition("content-length:")[2].split("\r\n")[0])
-        await reader.readexactly(length)
-        ms = 1000 * (time.perf_counter() - start)
-        results.append(Outcome(asked.kind, int(head.split()[1]), ms))
-    writer.close()
-    await writer.wait_closed()
+        start, status = time.perf_counter(), 0
+        with suppress(OSError, asyncio.IncompleteReadError):
+            if writer is None or writer.is_closing():
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            head = f"GET {asked.path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+            writer.write(f"{head}Authorization: Bearer {token}\r\n\r\n".encode())
+            head = await answer(reader)
+            status = int(head.split()[1])
+        if writer is not None and (status == 0 or "connection: close" in head):
+            writer.close()
+        results.append(Outcome(asked.kind, status, 1000 * (time.perf_counter() - start)))
+    if writer is not None:
+        writer.close()
 
 
 async def hammer(port: int, work: Iterator[Asked], *, clients: int, requests: int) -> list[Outcome]:
@@ -136,25 +152,39 @@ def train(folder: Path) -> Path:
     return out
 
 
+@contextmanager
+def served(runs: list[Path], **environment: str) -> Iterator[tuple[int, int]]:
+    """Start a server on the first core, and leave the last one to this process; yield its process
+    number and its port when it is idle.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[-1:])
+    server = subprocess.Popen(
+        [sys.executable, "-m", "equitrans.cli.main", "explore", *map(str, runs), "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | environment,
+        preexec_fn=lambda: os.sched_setaffinity(0, cores[:1]),
+    )
+    try:
+        assert server.stdout is not None
+        link = server.stdout.readline().partition("/?token")[0]
+        settle(server.pid)
+        yield server.pid, int(link.rstrip("/\n").rpartition(":")[2])
+    finally:
+        server.terminate()
+        server.wait()
+        os.sched_setaffinity(0, cores)
+
+
 def measure(run: Path) -> list[dict[str, Any]]:
     """Start a server, measure it, and return one row per phase."""
     from equitrans.data.scan import everything
 
     commands = [" ".join(pair.source) for pair in everything()]
     strange = [f"{a} and {b}" for a, b in zip(commands[::40], commands[7::40], strict=False)]
-    cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, cores[-1:])
-    server = subprocess.Popen(
-        [sys.executable, "-m", "equitrans.cli.main", "explore", str(run), "--port", "0"],
-        stdout=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, cores[:1]),
-    )
     rows = []
-    try:
-        assert server.stdout is not None
-        port = int(server.stdout.readline().rstrip("/\n").rpartition(":")[2])
-        settle(server.pid)
+    with served([run]) as (pid, port):
         for number, (what, asked, clients, requests) in enumerate(
             [
                 ("commands of the data", commands, 8, 3_000),
@@ -164,10 +194,10 @@ def measure(run: Path) -> list[dict[str, Any]]:
             start=1,
         ):
             print(f"{clients} clients, {requests:,} requests, {what}")
-            before, used = resident_mb(server.pid), used_seconds(server.pid)
+            before, used = resident_mb(pid), used_seconds(pid)
             work = paths(run.resolve().name, asked, number)
             found = asyncio.run(hammer(port, work, clients=clients, requests=requests))
-            used = 1000 * (used_seconds(server.pid) - used) / requests
+            used = 1000 * (used_seconds(pid) - used) / requests
             print(f"  {used:.1f} ms of CPU time per request")
             median, p95 = report(found)
             rows.append(
@@ -179,13 +209,9 @@ def measure(run: Path) -> list[dict[str, Any]]:
                     "median, ms": round(median, 1),
                     "95 % within, ms": round(p95, 1),
                     "memory before, MB": round(before),
-                    "after": round(resident_mb(server.pid)),
+                    "after": round(resident_mb(pid)),
                 }
             )
-    finally:
-        server.terminate()
-        server.wait()
-        os.sched_setaffinity(0, cores)
     return rows
 
 

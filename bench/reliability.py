@@ -25,6 +25,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("fixtures", "oracles")]
 
+import attacks
 import explorer
 import torch
 
@@ -181,6 +182,15 @@ def besiege() -> list[Row]:
     return rows
 
 
+def attack() -> list[Row]:
+    """Attack the explorer; ordinary requests must be answered in time, in bounded memory."""
+    with tempfile.TemporaryDirectory() as place:
+        rows = attacks.measure(attacks.make_models(Path(place)))
+    if wrong := attacks.broken(rows):
+        sys.exit("the explorer under attack: " + "; ".join(wrong))
+    return rows
+
+
 PARTS: dict[str, Callable[[], list[Row]]] = {
     "kills-train": partial(kill, "train", 200),
     "kills-search": partial(kill, "search", 50),
@@ -188,6 +198,7 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "determinism": determine,
     "limits": reach,
     "explorer": besiege,
+    "explorer-attacks": attack,
 }
 
 

@@ -2,9 +2,13 @@
 
 import asyncio
 import json
+import os
+import re
 import shutil
 import threading
+import tracemalloc
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +16,11 @@ from equitrans.data.pairs import Pair
 from equitrans.data.scan import CLASSES, everything
 from equitrans.data.source import DataConfig, load_data
 from equitrans.errors import ConfigError, DataError, SymmetryError
-from equitrans.explorer import evaluation, queue, registry, views
+from equitrans.explorer import comparison, entry, evaluation, queue, registry, views
+from equitrans.explorer.entry import Entry
 from equitrans.explorer.evaluation import Evaluation
 from equitrans.explorer.queue import BusyError, Cache, WorkQueue
-from equitrans.explorer.registry import Entry, MissingRunError, Question, Registry
+from equitrans.explorer.registry import MissingRunError, Question, Registry
 from equitrans.models.configs import MODELS, TransducerConfig
 from equitrans.models.recursive import aligner as recursive_aligner
 from equitrans.paper.symmetry import Symmetry
@@ -138,7 +143,9 @@ def test_recursive_aligner_without_classes_has_no_table():
 
 def test_swap_within_an_orbit_keeps_the_likelihood():
     trained = untrained()
-    found = views.swap(trained, answered(trained, "jump twice"), answered(trained, "run twice"))
+    found = comparison.swap(
+        trained, answered(trained, "jump twice"), answered(trained, "run twice")
+    )
     assert found.source_changes == (0,)
     facts = {fact.what.split(",")[0]: fact for fact in found.facts}
     assert facts["the form"].promised
@@ -148,7 +155,7 @@ def test_swap_within_an_orbit_keeps_the_likelihood():
 
 def test_swap_to_another_orbit_promises_only_the_alignment(models):
     trained = models.find("jump").trained
-    found = views.swap(
+    found = comparison.swap(
         trained, answered(trained, "walk and run"), answered(trained, "walk and walk")
     )
     *_, alignment, likelihood = found.facts
@@ -164,14 +171,14 @@ def test_swap_reports_an_aligner_that_breaks_its_promise():
     aligner.source_classes[jump] = aligner.source_classes[SYMMETRY.source.index["twice"]]
     before, after = (answered(trained, f"{verb} and run") for verb in ("walk", "jump"))
     after = replace(after, best=before.best)
-    _, alignment, _ = views.swap(trained, before, after).facts
+    _, alignment, _ = comparison.swap(trained, before, after).facts
     assert alignment.promised
     assert not alignment.same
 
 
 def test_swap_of_a_model_without_symmetry_promises_nothing():
     trained = untrained("attention")
-    found = views.swap(trained, answered(trained, "jump"), answered(trained, "run"))
+    found = comparison.swap(trained, answered(trained, "jump"), answered(trained, "run"))
     assert [fact.promised for fact in found.facts] == [True, False]  # the form stays anyhow
     assert "nothing is promised" in found.facts[1].why
 
@@ -179,7 +186,7 @@ def test_swap_of_a_model_without_symmetry_promises_nothing():
 def test_swap_across_forms_is_refused():
     trained = untrained()
     with pytest.raises(DataError, match="different forms"):
-        views.swap(trained, answered(trained, "jump twice"), answered(trained, "jump thrice"))
+        comparison.swap(trained, answered(trained, "jump twice"), answered(trained, "jump thrice"))
 
 
 def test_large_family_is_not_shown():
@@ -188,6 +195,19 @@ def test_large_family_is_not_shown():
     found = views.orbits(trained, Pair(tuple(many), ("I_JUMP",)))
     assert not found.members
     assert "4,096 pairs" in found.missing
+    long = views.orbits(trained, Pair(("jump", "left"), ("I_JUMP",) * 10_000))
+    assert "8 pairs and 80,016 words" in long.missing
+
+
+def test_long_record_of_orbits_is_shown_in_part(monkeypatch):
+    losses = [1.0] * 4
+    records = [{"epoch": n, "observed": [4], "losses": losses} for n in range(1_000)]
+    found = views.recorded(untrained(), "jump twice", records)
+    assert len(found.moments) == views.MOMENTS
+    assert found.moments[1].epoch == 5
+    monkeypatch.setattr(views, "FAMILY", 3)
+    with pytest.raises(DataError, match="a family of 4 pairs; at most 3"):
+        views.recorded(untrained(), "jump twice", records)
 
 
 def test_target_word_without_a_source_word_has_no_family():
@@ -236,23 +256,6 @@ def test_derivation_covers_its_words(models):
     assert all(0 <= node.start < node.stop <= 5 and node.depth > 0 for node in rest)
 
 
-@pytest.mark.parametrize("command", ["jump jump", "walk walk", "junp twice"])
-def test_a_refused_command_is_answered_with_the_reason(models, command):
-    trained = models.find("rules").trained
-    words = tuple(command.split())
-    reason = trained.predict([command])[0].reason
-    for _ in range(2):  # the second time from the cache
-        found = models.answer(Question("rules", (), command))
-        assert (found.best, found.reason) == ((), reason)
-    assert models.cached_answer(Question("rules", (), command)) is None  # reasons take time
-    derivation = views.derive(trained, words)
-    assert derivation.nodes == ()
-    assert reason in derivation.missing
-    assert reason in views.orbits(trained, views.best_pair(found), found.reason).missing
-    swap = views.swap(trained, found, found)
-    assert len(swap.facts) == 1
-
-
 @pytest.mark.parametrize(
     ("command", "message"), [("", "no words"), ("jump " * 65, "65 words; at most 64")]
 )
@@ -269,9 +272,24 @@ def test_words_are_added_one_after_the_other_and_few_models_are_kept(models):
     best = trained.predict(["dax and blick"])[0].words
     plain = models.find("jump").trained.predict(["walk and run"])[0].words
     assert best == tuple({"I_WALK": "I_DAX", "I_RUN": "I_BLICK"}.get(w, w) for w in plain)
-    for number in range(registry.EXTENSIONS + 5):
+    models.extensions.limit = 10 * models.extensions.size
+    for number in range(40):
         models.model("jump", (f"w{number} I_W{number} verbs",))
-    assert models.extension.cache_info().currsize == registry.EXTENSIONS
+    assert models.extensions.size <= models.extensions.limit
+
+
+def test_cache_of_extended_models_counts_their_weights(models):
+    models.extensions = Cache(registry.EXTENSION_BYTES)
+    trained = models.model("jump", ("blick I_BLICK verbs",))
+    weights = sum(p.numel() * p.element_size() for p in trained.model.parameters())
+    assert models.extensions.size > weights
+
+
+def test_model_with_a_large_table_accepts_no_words(monkeypatch, models):
+    monkeypatch.setattr(registry, "LARGEST_TABLE", 100)
+    models.extensions = Cache(registry.EXTENSION_BYTES)
+    with pytest.raises(DataError, match="too many to add one here; equitrans extend can"):
+        models.extension("jump", ("blick I_BLICK verbs",))
 
 
 @pytest.mark.parametrize(
@@ -320,13 +338,30 @@ def test_exported_model_without_data_is_shown(models):
     assert one.trained.predict(["jump"]) == models.find("jump").trained.predict(["jump"])
 
 
-def test_missing_data_file_is_reported(shown, tmp_path):
+@pytest.mark.parametrize("kind", ["missing", "folder", "pipe", "device", "text", "pairs", "large"])
+def test_file_that_is_not_the_data_of_the_training_is_not_shown(shown, tmp_path, monkeypatch, kind):
+    """A stranger's config.json may name any file of this machine."""
     shutil.copytree(shown / "jump", tmp_path / "jump")
+    file = Path("/dev/zero") if kind == "device" else tmp_path / "secret.tsv"
+    if kind == "folder":
+        file.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "text":
+        file.write_text("root:x:0:0:secret\n", encoding="utf-8")
+    elif kind == "pairs":
+        file.write_text("secret\tSECRET\nsecret secret\tSECRET\n", encoding="utf-8")
+    elif kind == "large":
+        shutil.copy(shown / "pairs.tsv", file)
+        monkeypatch.setattr(entry, "LARGEST_DATA", 100)
     config = json.loads((tmp_path / "jump" / "config.json").read_text(encoding="utf-8"))
-    config["data"]["file"] = str(tmp_path / "gone.tsv")
+    config["data"]["file"] = str(file)
     (tmp_path / "jump" / "config.json").write_text(json.dumps(config), encoding="utf-8")
     one = Registry.load([tmp_path / "jump"]).find("jump")
-    assert one.evaluation.startswith("The data cannot be read")
+    assert one.evaluation.startswith("The data of the training cannot be read")
+    assert "secret" not in one.evaluation
+    assert one.commands == ()
+    assert not one.describe().has_data
 
 
 def test_suggestions_begin_with_the_text_or_contain_it(models):
@@ -334,7 +369,7 @@ def test_suggestions_begin_with_the_text_or_contain_it(models):
     found = one.suggest("walk")
     assert found[0].startswith("walk")
     assert all("walk" in command for command in found)
-    assert 0 < len(one.suggest("")) <= registry.SUGGESTED
+    assert 0 < len(one.suggest("")) <= entry.SUGGESTED
     assert one.suggest("no such thing") == ()
 
 
@@ -351,15 +386,40 @@ def test_background_evaluation_finds_the_errors_of_evaluate(monkeypatch):
     assert found.matching == len(report.errors) + 1
     said = {" ".join(pair.source): words for pair, words in report.errors}
     pages = [background.report(None, page).mistakes for page in range(1, found.pages + 1)]
-    assert {m.command: m.predicted for page in pages for m in page} == {**said, "unknown": None}
-    reasons = {m.command: m.reason for page in pages for m in page}
-    assert reasons == {**dict.fromkeys(said), "unknown": "unknown word 'unknown'"}
+    found_words = {m.command: m.predicted for page in pages for m in page}
+    assert found_words == {**said, "unknown": ()}
+    assert {m.reason for page in pages for m in page} == {None, "unknown word 'unknown'"}
     worst = found.templates[0]
     some = background.report(worst.template, 1)
     assert {m.template for m in some.mistakes} == {worst.template}
     assert some.matching == worst.pairs - worst.right
     assert len(found.mistakes) == evaluation.PAGE
     assert background.report(None, 10**6).page == found.pages
+
+
+def test_evaluation_that_fails_says_so(caplog):
+    models = counting()  # fails for a sentence of one word
+    pairs = [Pair(("jump", "twice"), ("I_JUMP", "I_JUMP")), Pair(("jump",), ("I_JUMP",))]
+    background = Evaluation(models.find("m").trained, pairs, "test")
+    assert list(background.steps()) == []
+    found = background.report(None, 1)
+    assert (found.state, found.done) == ("failed", 0)
+    assert "the terminal" in found.missing
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_slow_evaluation_takes_smaller_steps(monkeypatch):
+    monkeypatch.setattr(evaluation, "CHUNK_SECONDS", -1.0)
+    steps = sum(1 for _ in Evaluation(untrained(), PAIRS[:200], "test").steps())
+    monkeypatch.setattr(evaluation, "CHUNK_SECONDS", 60.0)
+    assert steps > sum(1 for _ in Evaluation(untrained(), PAIRS[:200], "test").steps())
+
+
+def test_rules_are_evaluated_on_the_pairs_they_were_learned_from(models):
+    one = models.find("rules")
+    assert one.evaluation.which == "training"
+    assert one.evaluation.of == len(one.data.train) + len(one.data.valid)
+    assert models.find("jump").evaluation.which == "validation"
 
 
 def test_run_on_a_split_is_evaluated_on_its_test_pairs(tmp_path):
@@ -427,11 +487,7 @@ def test_predictions_asked_for_together_are_made_in_one_batch_and_cached():
     calls = len(CALLS)
     assert calls <= 3
     assert ask(models, commands) == together[:40]
-    questions = [Question("m", (), command) for command in commands]
-    assert [models.cached_answer(question) for question in questions] == together[:40]
     assert len(CALLS) == calls
-    for other in ("junp twice", "jump around", "jump " * 65):
-        assert models.cached_answer(Question("m", (), other)) is None
     alone = models.find("m").trained.n_best(commands, n=registry.N_BEST, width=registry.N_BEST)
     assert [[guess.words for guess in answer.best] for answer in together[:40]] == [
         [p.words for p in best] for best in alone
@@ -454,7 +510,32 @@ def test_a_failing_prediction_is_reported_and_the_others_of_its_batch_are_answer
     error, answer, unknown = ask(counting(), ["jump", "jump twice", "junp twice"])
     assert isinstance(error, ZeroDivisionError)
     assert answer.best
+    assert answer.reason is None
+    assert unknown.best == ()
     assert unknown.reason == "unknown word 'junp'; did you mean 'jump'?"
+
+
+@pytest.mark.parametrize("command", ["jump jump", "walk walk", "junp twice"])
+def test_refused_command_is_answered_with_its_own_reason_and_not_that_of_its_orbit(models, command):
+    trained = models.find("rules").trained
+    reason = trained.predict([command])[0].reason
+    for _ in range(2):  # the second time from the cache
+        found = models.answer(Question("rules", (), command))
+        assert (found.best, found.reason) == ((), reason)
+    derivation = views.derive(trained, tuple(command.split()))
+    assert derivation.nodes == ()
+    assert reason in derivation.missing
+    with pytest.raises(DataError, match=re.escape(reason)):
+        views.best_pair(found)
+    with pytest.raises(DataError, match=re.escape(reason)):
+        comparison.swap(trained, found, found)
+
+
+def test_predictions_have_a_limited_length():
+    trained = replace(untrained(), max_length=4_000)
+    assert Entry("m", trained, None).fixed.max_length == views.LONGEST_TARGET
+    with pytest.raises(DataError, match="a sentence of 1001 words"):
+        views.read_target(trained, "I_JUMP " * 1001)
 
 
 def with_commands(models: Registry, commands: list[str]) -> Registry:
@@ -537,6 +618,17 @@ def test_cache_drops_the_least_recently_used_values_and_counts_keys():
     assert cache.get(("key 299",)) == 299
     cache.put(("key 299",), "new", 100)
     assert cache.get(("key 299",)) == "new"
+    tracemalloc.start()
+    try:
+        cache = Cache(1_000_000)
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(10_000):
+            cache.put(("/api/models/jump/commands", f"like={number}"), b"[%d]" % number, 10)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 500_000 < kept - before < 1_000_000
+    cache = Cache(10_000)
     cache.put(("x" * 2_000,), "long key", 1)
     cache.put(("large",), "large value", 2_000)
     assert cache.get(("x" * 2_000,)) is None

@@ -244,6 +244,12 @@ def test_errors_are_filtered_and_link_to_alignments(open_page):
     expect(page.get_by_text("exported without its data")).to_be_visible()
 
 
+def test_rules_are_shown_as_learned_from_all_pairs(open_page):
+    page = open_page("?run=rules&tab=errors")
+    expect(page.get_by_text(re.compile(r"exact match · .* training pairs"))).to_be_visible()
+    expect(page.get_by_text("learned from all these pairs")).to_be_visible()
+
+
 def test_unknown_word_and_unknown_run_have_links_to_repair_them(open_page):
     page = open_page("?command=junp+twice")
     expect(page.get_by_role("alert")).to_have_count(1)
@@ -268,6 +274,9 @@ def test_text_from_address_is_never_markup(open_page):
     page = open_page("?command=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E&run=%3Cb%3Ebold%3C/b%3E")
     expect(page.get_by_role("alert")).to_contain_text("<b>bold</b>")
     assert page.locator("main img, main b:text('bold')").count() == 0
+    page = open_page("?command=%3Cimg/src=x/onerror=alert(1)%3E&tab=derivation&run=rules")
+    expect(page.get_by_role("alert")).to_contain_text("unknown word '<img/src=x/onerror=alert(1)>'")
+    assert page.locator("main img").count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

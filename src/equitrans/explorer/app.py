@@ -15,11 +15,13 @@ from starlette.types import ASGIApp
 
 from equitrans.data import Pair
 from equitrans.errors import DataError, EquitransError
-from equitrans.explorer import schema, views
+from equitrans.explorer import comparison, schema, views
 from equitrans.explorer.queue import BusyError, WorkQueue
 from equitrans.explorer.registry import MissingRunError, Question, Registry
 from equitrans.explorer.security import Access, SecurityMiddleware
 
+LARGEST_RESPONSE = 8_000_000
+"""Size of a response in bytes; a request for more gets status 400."""
 TYPES = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg": "image/svg+xml"}
 
 Run = Annotated[str, Path(max_length=200, description="the name of a model")]
@@ -72,6 +74,7 @@ def create_app(registry: Registry, access: Access) -> ASGIApp:
     _add_pages(app)
     _add_routes(app, registry, queue)
     _add_handlers(app)
+    app.openapi()  # computed once, and not on the event loop
     return SecurityMiddleware(app, access)
 
 
@@ -111,8 +114,10 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         if content is None:
 
             def work() -> bytes:
-                content = _json(kind, view())
-                registry.cache.put(key, content, len(content))
+                content: bytes | None = registry.cache.get(key)
+                if content is None:  # else the same request came shortly before
+                    content = _json(kind, view())
+                    registry.cache.put(key, content, len(content))
                 return content
 
             content = await queue.run(work, *questions)
@@ -139,8 +144,6 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
     @route("answer", schema.Answer)
     async def answer(request: Request, asked: Asked) -> Response:
         """The best targets of a command."""
-        if (found := registry.cached_answer(asked)) is not None:
-            return _response(_json(schema.Answer, found))
         return await reply(request, schema.Answer, lambda: registry.answer(asked), asked)
 
     @route("alignment", schema.Aligned)
@@ -150,10 +153,7 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         def view() -> schema.Aligned:
             trained = registry.model(asked.run, asked.add)
             if target is None:
-                found = registry.answer(asked)
-                if found.reason is not None:
-                    raise DataError(found.reason)
-                return views.align(trained, views.best_pair(found))
+                return views.align(trained, views.best_pair(registry.answer(asked)))
             words = views.read_command(trained, asked.command)
             return views.align(trained, Pair(words, views.read_target(trained, target)))
 
@@ -170,9 +170,8 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         """The family of a command, and its orbits."""
 
         def view() -> schema.Family:
-            found = registry.answer(asked)
-            trained = registry.model(asked.run, asked.add)
-            return views.orbits(trained, views.best_pair(found), found.reason)
+            pair = views.best_pair(registry.answer(asked))
+            return views.orbits(registry.model(asked.run, asked.add), pair)
 
         return await reply(request, schema.Family, view, asked)
 
@@ -199,7 +198,7 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         questions = [Question(run, add, command) for command in (before, after)]
 
         def view() -> schema.Swap:
-            return views.swap(registry.model(run, add), *map(registry.answer, questions))
+            return comparison.swap(registry.model(run, add), *map(registry.answer, questions))
 
         return await reply(request, schema.Swap, view, *questions)
 
@@ -225,7 +224,7 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
         def view() -> schema.Errors:
             evaluation = registry.find(run).evaluation
             if isinstance(evaluation, str):
-                return schema.Errors("missing", "", 0, 0, 0, (), (), 0, 1, 1, evaluation)
+                return schema.Errors("missing", None, 0, 0, 0, (), (), 0, 1, 1, evaluation)
             if not evaluation.started:
                 evaluation.started = True
                 queue.advance(evaluation.steps())
@@ -238,7 +237,13 @@ _adapter = lru_cache(TypeAdapter)
 
 
 def _json(kind: type, value: object) -> bytes:
+    """Return a response; raise DataError if it is too large."""
     content: bytes = _adapter(kind).dump_json(value)
+    if len(content) > LARGEST_RESPONSE:
+        raise DataError(
+            f"the response ({kind.__name__}) would have {len(content):,} bytes; "
+            f"the limit is {LARGEST_RESPONSE:,}"
+        )
     return content
 
 

@@ -1,76 +1,112 @@
 """The mistakes of a model on the pairs of its run, found in the background."""
 
+import logging
 import math
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Literal
 
 from equitrans.data import Pair, representative
 from equitrans.explorer.schema import Errors, Mistake, Template
+from equitrans.explorer.views import template
 from equitrans.training import Trained
 
 CHUNK = 24
-"""Number of orbits that an evaluation decodes at once: a request waits for at most one chunk."""
+"""Largest number of orbits that an evaluation decodes at once."""
+CHUNK_SECONDS = 0.15
+"""A chunk that takes longer halves the next one: a request waits for at most one chunk."""
+GROUPED = 1_000
+"""Number of pairs that are grouped into orbits at once."""
 PAGE = 25
 """Number of mistakes per page."""
 TEMPLATES = 200
 """Number of templates to choose from, those with the largest share of mistakes first."""
 
+Which = Literal["test", "validation", "training"]
+
 
 class Evaluation:
     """Finds the mistakes of a model on some pairs, step by step, one orbit after the other."""
 
-    def __init__(self, trained: Trained, pairs: Sequence[Pair], which: str) -> None:
+    def __init__(self, trained: Trained, pairs: Sequence[Pair], which: Which) -> None:
         self.which, self.of = which, len(pairs)
         self.started = False
-        self._trained = trained
-        self._mistakes: list[Mistake] = []
+        self._trained, self._pairs = trained, pairs
+        self._state: Literal["working", "done", "failed"] = "working"
+        self._mistakes: defaultdict[str | None, list[Mistake]] = defaultdict(list)
         self._right: Counter[str] = Counter()
-        self._pairs: Counter[str] = Counter()
-        known = trained.symmetry.source.index.keys()
-        sharing = trained.model.sharing
-        orbits: dict[object, list[Pair]] = {}
-        for pair in pairs:
-            key: object = pair
-            if known >= set(pair.source):
-                key = representative(sharing, sharing.source.encode(pair.source))[0]
-            orbits.setdefault(key, []).append(pair)
-        self._waiting = list(orbits.values())[::-1]
+        self._done: Counter[str] = Counter()
+        self._worst: tuple[Template, ...] | None = None
 
     def steps(self) -> Iterator[None]:
-        """Evaluate one chunk per step."""
-        while self._waiting:
-            size = min(CHUNK, len(self._waiting))
-            self._evaluate([pair for _ in range(size) for pair in self._waiting.pop()])
+        """Evaluate one chunk per step. An exception ends the evaluation, and the report says so."""
+        try:
+            yield from self._steps()
+            self._state = "done"
+        except Exception:
+            self._state = "failed"
+            logging.getLogger(__name__).exception("an evaluation stopped")
+
+    def _steps(self) -> Iterator[None]:
+        sharing = self._trained.model.sharing
+        known = sharing.source.index.keys()
+        orbits: dict[object, list[Pair]] = {}
+        for number, pair in enumerate(self._pairs, start=1):
+            key: object = pair
+            if known >= {*pair.source}:
+                key = representative(sharing, sharing.source.encode(pair.source))[0]
+            orbits.setdefault(key, []).append(pair)
+            if number % GROUPED == 0:
+                yield
+        waiting, size = iter(orbits.values()), CHUNK
+        while chunk := [pair for orbit in islice(waiting, size) for pair in orbit]:
+            begun = time.thread_time()
+            self._evaluate(chunk)
+            if time.thread_time() - begun > CHUNK_SECONDS:
+                size = max(1, size // 2)
             yield
 
     def _evaluate(self, chunk: Sequence[Pair]) -> None:
         best = self._trained.predict([pair.source for pair in chunk])
         for pair, p in zip(chunk, best, strict=True):
-            template = " ".join(self._trained.symmetry.template(pair.source))
+            name = template(self._trained, pair.source)
             right = p.finished and p.words == pair.target
-            self._pairs[template] += 1
-            self._right[template] += right
+            self._done[name] += 1
+            self._right[name] += right
             if not right:
-                command, words = self._trained.text(pair.source), None if p.refused else p.words
-                self._mistakes.append(Mistake(command, template, pair.target, words, p.reason))
+                command = self._trained.text(pair.source)
+                mistake = Mistake(command, name, pair.target, p.words, p.reason)
+                self._mistakes[None].append(mistake)
+                self._mistakes[name].append(mistake)
+        self._worst = None
+
+    def _templates(self) -> tuple[Template, ...]:
+        """Return the templates with mistakes, the largest share of mistakes first."""
+        right, done = self._right, self._done
+        names = (name for name in self._mistakes if name is not None)
+        worst = sorted(names, key=lambda t: (right[t] / done[t], right[t] - done[t], t))
+        return tuple(Template(t, right[t], done[t]) for t in worst[:TEMPLATES])
 
     def report(self, template: str | None, page: int) -> Errors:
         """Return a page of the mistakes found so far, of one template or of all."""
-        matching = [m for m in self._mistakes if template in (None, m.template)]
-        wrong = Counter(m.template for m in self._mistakes)
-        worst = sorted(wrong, key=lambda t: (self._right[t] / self._pairs[t], -wrong[t], t))
+        if self._worst is None:  # computed once per chunk, and not for every request
+            self._worst = self._templates()
+        matching = self._mistakes.get(template, [])
         pages = max(1, math.ceil(len(matching) / PAGE))
         page = min(page, pages)
+        failed = "The evaluation failed; the terminal of equitrans explore shows the details."
         return Errors(
-            state="working" if self._waiting else "done",
+            state=self._state,
             which=self.which,
-            done=self._pairs.total(),
+            done=self._done.total(),
             of=self.of,
             right=self._right.total(),
-            templates=tuple(Template(t, self._right[t], self._pairs[t]) for t in worst[:TEMPLATES]),
+            templates=self._worst,
             mistakes=tuple(matching[(page - 1) * PAGE : page * PAGE]),
             matching=len(matching),
             page=page,
             pages=pages,
-            missing=None,
+            missing=failed if self._state == "failed" else None,
         )

@@ -23,6 +23,9 @@ WAITING = 256
 BATCH = 32
 """Number of waiting requests whose predictions are made in one batch."""
 
+ENTRY_BYTES = 300
+"""Memory of an entry of the cache in bytes, besides its key and its value."""
+
 Key = tuple[str, ...]
 Value = TypeVar("Value")
 
@@ -52,7 +55,7 @@ class Cache:
 
         Keys count as well: a client chooses them.
         """
-        size += sum(map(sys.getsizeof, key))
+        size += ENTRY_BYTES + sum(map(sys.getsizeof, key))
         if size > self.limit // 8:
             return
         with self._lock:

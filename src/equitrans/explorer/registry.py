@@ -1,39 +1,29 @@
 """The models of the page, each loaded once: requests name them and never reach the disk."""
 
 import time
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from copy import deepcopy
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
-
-from equitrans.analysis import Prediction, Unreadable, Words
-from equitrans.data import Data, Renaming
+from equitrans.analysis import Prediction, Words
+from equitrans.data import Renaming
 from equitrans.errors import ConfigError, DataError, EquitransError, nearest
 from equitrans.explorer import views
-from equitrans.explorer.evaluation import Evaluation
+from equitrans.explorer.entry import LARGEST_TABLE, Entry
 from equitrans.explorer.queue import Cache, Key
-from equitrans.explorer.schema import Answer, Model, Recorded
+from equitrans.explorer.schema import Answer
 from equitrans.files import read_json
-from equitrans.paper import EOS
 from equitrans.training import Extension, Run, Trained, extend
 
 CACHE_BYTES = 64_000_000
 """Size of the cache of predictions and responses, in bytes."""
-LARGEST_TABLE = 4_000_000
-"""Number of entries of a translator's table; a larger table is not kept in memory."""
-EXTENSIONS = 32
-"""Number of extended models in memory; the least recently used is dropped first."""
-SUGGESTED = 12
-"""Number of commands suggested at once."""
+EXTENSION_BYTES = 256_000_000
+"""Size of the cache of extended models, in bytes."""
+WORD_BYTES = 500
+"""Memory of a word in the vocabulary and the classes of an extended model, in bytes."""
 N_BEST = 5
 """Number of targets per command."""
 WARM_UP_COMMANDS, WARM_UP_BATCH, WARM_UP_SECONDS = 500, 16, 0.15
@@ -53,40 +43,6 @@ class Question(NamedTuple):
     command: str
 
 
-class FixedTranslator(nn.Module):
-    """A translator's table, computed once: alignments take a third less time."""
-
-    table: Float[Tensor, "x y"]
-
-    def __init__(self, translator: nn.Module, words: int) -> None:
-        super().__init__()
-        self.register_buffer("table", translator(torch.arange(words)))
-
-    def forward(self, words: Int[Tensor, "*b"]) -> Float[Tensor, "*b y"]:
-        """Return rows of the table."""
-        return self.table[words]
-
-    def pairs(
-        self, source: Int[Tensor, "b n"], target: Int[Tensor, "b m"]
-    ) -> Float[Tensor, "b m n"]:
-        """Return log p(y_m | x_n)."""
-        return self.table[source[:, None], target[:, :, None]]
-
-
-@torch.no_grad()
-def fix_translator(trained: Trained) -> Trained:
-    """Return a model with a FixedTranslator, or the model itself if it has no table or a large
-    one.
-    """
-    model, words = trained.model, len(trained.symmetry.source)
-    has_table = model.translation_table(torch.tensor([EOS])) is not None
-    if not has_table or words * len(trained.symmetry.target) > LARGEST_TABLE:
-        return trained
-    fixed = deepcopy(model)
-    fixed.register_module("translator", FixedTranslator(model.get_submodule("translator"), words))
-    return replace(trained, model=fixed.eval())
-
-
 class Orbit:
     """A sentence as the representative of its orbit (theorem 3), and the way back."""
 
@@ -103,87 +59,13 @@ class Orbit:
         return replace(best, words=target.decode(words))
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A model by its name, and its run if the directory has one."""
-
-    name: str
-    trained: Trained
-    run: Run | None
-
-    @cached_property
-    def fixed(self) -> Trained:
-        """The model for predictions and alignments."""
-        return fix_translator(self.trained)
-
-    @cached_property
-    def data(self) -> Data | str:
-        """The run's pairs, or why there are none."""
-        if self.run is None:
-            return "This model was exported without its data."
-        try:
-            return self.run.load_data()
-        except (EquitransError, OSError) as error:
-            return f"The data cannot be read: {error}."
-
-    @cached_property
-    def commands(self) -> tuple[str, ...]:
-        """Commands of the data, test pairs first."""
-        if isinstance(self.data, str):
-            return ()
-        pairs = self.data.test + self.data.valid + self.data.train
-        return tuple(dict.fromkeys(self.trained.text(pair.source) for pair in pairs))
-
-    @cached_property
-    def _sorted(self) -> list[str]:
-        return sorted(self.commands)
-
-    def suggest(self, like: str) -> tuple[str, ...]:
-        """Return commands that begin with a text, or else contain it; for the empty text, commands
-        spread evenly over the data.
-        """
-        like = " ".join(like.split()) if not self.trained.characters else like
-        if not like:
-            step = max(1, len(self.commands) // SUGGESTED)
-            return self.commands[step // 2 :: step][:SUGGESTED]
-        start = bisect_left(self._sorted, like)
-        found = [c for c in self._sorted[start : start + SUGGESTED] if c.startswith(like)]
-        return tuple(found or islice((c for c in self.commands if like in c), SUGGESTED))
-
-    @cached_property
-    def records(self) -> Recorded:
-        """The orbits recorded through training."""
-        if self.run is None or self.run.config.orbits is None:
-            return Recorded(None, (), (), (), "Nothing was recorded through training.")
-        try:
-            return views.recorded(self.trained, self.run.config.orbits, self.run.orbit_records())
-        except EquitransError as error:
-            return Recorded(None, (), (), (), f"The record cannot be read: {error}.")
-
-    @cached_property
-    def evaluation(self) -> Evaluation | str:
-        """An evaluation on the test pairs, or else the validation pairs; or why there is none."""
-        if isinstance(self.data, str):
-            return self.data
-        if self.data.test:
-            return Evaluation(self.fixed, self.data.test, "test")
-        if self.data.valid:
-            return Evaluation(self.fixed, self.data.valid, "validation")
-        return "The run has neither test nor validation pairs."
-
-    def describe(self) -> Model:
-        """Describe the model."""
-        has_data, recorded = self.run is not None, self.records.sentence
-        return views.describe(self.name, self.trained, has_data=has_data, recorded=recorded)
-
-
 class Registry:
     """Models by name, models with added words, and the cache of their predictions."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = {entry.name: entry for entry in entries}
         self.cache = Cache(CACHE_BYTES)
-        self.extension = lru_cache(maxsize=EXTENSIONS)(self._extend)
+        self.extensions = Cache(EXTENSION_BYTES)
 
     @classmethod
     def load(cls, paths: Iterable[Path | str]) -> "Registry":
@@ -210,45 +92,35 @@ class Registry:
         """Return a model, with words added to it."""
         return self.extension(run, add).trained if add else self.find(run).fixed
 
-    def _extend(self, run: str, add: tuple[str, ...]) -> Extension:
-        """Add one or more words to a model, one after the other."""
-        first = add[:-1]
-        before = self.extension(run, first).trained if first else self.find(run).trained
-        parts = add[-1].split(maxsplit=2)
-        if len(parts) != 3:
-            raise DataError(f"{add[-1]!r} is not a word to add; write: word translation class")
-        source, target, name = parts
-        return extend(before, name, {source: target})
+    def extension(self, run: str, add: tuple[str, ...]) -> Extension:
+        """Return a model with one or more words added, one after the other."""
+        key = (run, *add)
+        found: Extension | None = self.extensions.get(key)
+        if found is None:
+            first = add[:-1]
+            before = self.extension(run, first).trained if first else self.find(run).trained
+            found = _extend(before, add[-1])
+            weights = found.trained.model.state_dict().values()
+            size = sum(tensor.numel() * tensor.element_size() for tensor in weights)
+            symmetry = found.trained.symmetry
+            words = len(symmetry.source) + len(symmetry.target)
+            self.extensions.put(key, found, size + WORD_BYTES * words)
+        return found
 
     def answer(self, question: Question) -> Answer:
-        """Return the best targets of a command."""
+        """Return the best targets of a command, or the reason why there are none."""
         trained = self.model(question.run, question.add)
         words = views.read_command(trained, question.command)
-        if (reason := Unreadable(trained.symmetry.source).reason(words)) is not None:
-            return views.answer(trained, words, [Prediction.refusal(reason)])
-        orbit = Orbit(trained, words)
-        key = _key(question, orbit)
-        if (best := self.cache.get(key)) is None:
-            (best,) = self._predict(trained, {key: orbit.words})
-        if best[0].refused:  # its reason has the words of the representative
-            return views.answer(trained, words, trained.predict([words]))
-        return views.answer(trained, words, [orbit.back(p) for p in best])
-
-    def cached_answer(self, question: Question) -> Answer | None:
-        """Return an answer whose prediction is cached, or None. It takes less than 0.1 ms, so the
-        event loop may call it. The reason of a refusal takes longer.
-        """
-        entry = self.entries.get(question.run)
-        if entry is None or question.add:
-            return None
-        words = entry.trained.words(question.command)
-        if len(words) > views.LONGEST or not entry.trained.symmetry.source.index.keys() >= {*words}:
-            return None
-        orbit = Orbit(entry.trained, words)
-        best = self.cache.get(_key(question, orbit))
-        if best is None or best[0].refused:
-            return None
-        return views.answer(entry.trained, words, [orbit.back(p) for p in best])
+        if _is_known(trained, words):
+            orbit = Orbit(trained, words)
+            key = _key(question, orbit)
+            best: list[Prediction] | None = self.cache.get(key)
+            if best is None:
+                (best,) = self._predict(trained, {key: orbit.words})
+            if not best[0].refused:
+                return views.answer(trained, words, [orbit.back(p) for p in best])
+        # a reason may quote the command, so the orbit does not share it
+        return views.answer(trained, words, trained.n_best([words], n=1, width=1)[0])
 
     def answer_together(self, questions: Iterable[Question]) -> None:
         """Predict the targets of several commands in one batch per model, for ``answer``."""
@@ -256,11 +128,13 @@ class Registry:
         for question in questions:
             with suppress(EquitransError):  # answer() reports it
                 trained = self.model(question.run, question.add)
-                orbit = Orbit(trained, views.read_command(trained, question.command))
-                key = _key(question, orbit)
-                if self.cache.get(key) is None:
-                    batch = batches.setdefault((question.run, *question.add), (trained, {}))
-                    batch[1][key] = orbit.words
+                words = views.read_command(trained, question.command)
+                if _is_known(trained, words):
+                    orbit = Orbit(trained, words)
+                    key = _key(question, orbit)
+                    if self.cache.get(key) is None:
+                        batch = batches.setdefault((question.run, *question.add), (trained, {}))
+                        batch[1][key] = orbit.words
         for trained, sentences in batches.values():
             self._predict(trained, sentences)
 
@@ -269,7 +143,6 @@ class Registry:
         full.
         """
         trained, waiting = self.find(run).fixed, iter(self.find(run).commands)
-        known = trained.symmetry.source.index.keys()
         while self.cache.size < self.cache.limit // 2:
             begun = time.thread_time()
             batch: dict[Key, Words] = {}
@@ -277,7 +150,7 @@ class Registry:
             for command in islice(waiting, WARM_UP_COMMANDS):
                 read += 1
                 words = trained.words(command)
-                if known >= set(words):
+                if _is_known(trained, words):
                     orbit = Orbit(trained, words)
                     key = _key(Question(run, (), command), orbit)
                     if self.cache.get(key) is None:
@@ -293,8 +166,29 @@ class Registry:
         """Predict sentences and cache their predictions."""
         found = trained.n_best(list(sentences.values()), n=N_BEST, width=N_BEST)
         for key, best in zip(sentences, found, strict=True):
-            self.cache.put(key, best, sum(300 + 8 * len(p.words) for p in best))
+            self.cache.put(key, best, sum(400 + 8 * len(p.words) for p in best))
         return found
+
+
+def _extend(trained: Trained, added: str) -> Extension:
+    """Add a word to a model; raise DataError if the table of its translator is too large."""
+    sides = len(trained.symmetry.source), len(trained.symmetry.target)
+    if sides[0] * sides[1] > LARGEST_TABLE:
+        raise DataError(
+            f"the model has {sides[0]} source words and {sides[1]} target words, too many to add "
+            "one here; equitrans extend can"
+        )
+    parts = added.split(maxsplit=2)
+    if len(parts) != 3:
+        raise DataError(f"{added!r} is not a word to add; write: word translation class")
+    source, target, name = parts
+    found = extend(trained, name, {source: target})
+    longest = min(trained.max_length, views.LONGEST_TARGET)
+    return replace(found, trained=replace(found.trained, max_length=longest))
+
+
+def _is_known(trained: Trained, words: Words) -> bool:
+    return trained.symmetry.source.index.keys() >= {*words}
 
 
 def _key(question: Question, orbit: Orbit) -> Key:

@@ -212,12 +212,12 @@ class Added:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A pair and a wrong prediction for it, or the reason why the model refuses the source."""
+    """A pair and a wrong prediction for it, or the reason why there is none."""
 
     command: str
     template: str
     target: Words
-    predicted: Words | None
+    predicted: Words
     reason: str | None
 
 
@@ -232,10 +232,12 @@ class Template:
 
 @dataclass(frozen=True)
 class Errors:
-    """The progress of an evaluation, and one page of the mistakes found so far."""
+    """The progress of an evaluation, and one page of the mistakes found so far; ``missing`` says
+    why there is no evaluation, or why it has failed.
+    """
 
-    state: Literal["missing", "working", "done"]
-    which: str
+    state: Literal["missing", "working", "done", "failed"]
+    which: Literal["test", "validation", "training"] | None
     done: int
     of: int
     right: int

@@ -6,6 +6,7 @@ and takes the first of two Host headers.
 
 import hmac
 import ipaddress
+import re
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -14,7 +15,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from equitrans.errors import ConfigError
+
 COOKIE = "equitrans-token"
+TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
+"""A valid token: ASCII only, because it becomes a cookie."""
 LONGEST_QUERY = 8192
 """Largest query string, in bytes; longer ones get status 414."""
 LONGEST_PATH = 512
@@ -49,6 +54,13 @@ class Access:
     public: bool = False
     token: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.token is not None and not TOKEN.fullmatch(self.token):
+            raise ConfigError(
+                "the token (EQUITRANS_TOKEN) is invalid; it must have at least 16 characters, "
+                "each of them A-Z, a-z, 0-9, - or _"
+            )
+
     def allows_host(self, host: str) -> bool:
         """Return whether a Host header names this page."""
         name, port = split_host(host)
@@ -58,7 +70,8 @@ class Access:
 
     def fits(self, token: str) -> bool:
         """Return whether a token is the right one, in constant time."""
-        return hmac.compare_digest(token.encode(), str(self.token).encode())
+        expected = str(self.token).encode()
+        return hmac.compare_digest(token.encode(errors="replace"), expected)
 
 
 def split_host(host: str) -> tuple[str, str | None]:

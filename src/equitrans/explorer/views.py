@@ -9,14 +9,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from equitrans.analysis import Prediction, Words, family, observed_orbits, theoretical_orbits
-from equitrans.data import Pair, Rows, in_order, representative
+from equitrans.data import Pair, Rows, in_order
 from equitrans.errors import DataError
 from equitrans.explorer.schema import (
     Aligned,
     Answer,
     Block,
     Derivation,
-    Fact,
     Family,
     Guess,
     Matrix,
@@ -25,18 +24,23 @@ from equitrans.explorer.schema import (
     Moment,
     Node,
     Recorded,
-    Swap,
     Table,
     Word,
 )
 from equitrans.models import name_of
-from equitrans.paper import EOS, N_SPECIAL, Model as AnyModel, Symmetry
+from equitrans.paper import EOS, N_SPECIAL, PAD, Model as AnyModel
+from equitrans.settings import LONGEST_SENTENCE
 from equitrans.training import Trained
 
 LONGEST = 64
 """Largest number of words of a command; longer commands are refused."""
-FAMILY = 1024
-"""Largest number of pairs of a family; for larger families the view says why it is empty."""
+LONGEST_TARGET = LONGEST_SENTENCE
+"""Largest number of words of a prediction; longer predictions end there or are refused."""
+FAMILY, FAMILY_WORDS = 1_024, 50_000
+"""Largest number of pairs of a family, and of the words of all its pairs; for larger families the
+view says why it is empty."""
+MOMENTS = 200
+"""Largest number of epochs of a recorded family; of more, evenly spaced ones are shown."""
 SHOWN = 120
 """Largest number of words per side of a table; words of classes come first."""
 
@@ -70,7 +74,7 @@ def describe(name: str, trained: Trained, *, has_data: bool, recorded: str | Non
 
 
 def read_command(trained: Trained, command: str) -> Words:
-    """Return the words of a command; raise an error if there are none or too many."""
+    """Return the words of a command; raise DataError if there are none or too many."""
     words = trained.words(command)
     if len(words) > LONGEST:
         raise DataError(f"the command has {len(words)} words; at most {LONGEST} are shown")
@@ -80,20 +84,29 @@ def read_command(trained: Trained, command: str) -> Words:
 def read_target(trained: Trained, target: str) -> Words:
     """Return the words of a target; raise an error if one is unknown or there are too many."""
     words = trained.words(target)
-    longest = max(trained.max_length, LONGEST)
-    if len(words) > longest:
-        raise DataError(f"the target has {len(words)} words; at most {longest} are shown")
     trained.symmetry.target.encode(words)
     return words
 
 
+def homes(trained: Trained, words: Words) -> list[str | None]:
+    """Return the name of each word's class, or None; its time depends on the words only."""
+    number, (home, _) = trained.symmetry.source.index, trained.symmetry.homes
+    places = [home.get(number.get(word, PAD)) for word in words]
+    return [None if place is None else trained.symmetry.classes[place[0]].name for place in places]
+
+
+def template(trained: Trained, words: Words) -> str:
+    """Return a sentence in which the name of its class replaces each class word."""
+    names = zip(words, homes(trained, words), strict=True)
+    return " ".join(word if name is None else f"<{name}>" for word, name in names)
+
+
 def answer(trained: Trained, words: Words, best: Sequence[Prediction]) -> Answer:
-    """Return a command with its best targets."""
-    home = {word: c.name for c in trained.symmetry.classes for word in c.source}
+    """Return a command with its best targets, or the reason why there are none."""
     return Answer(
         command=trained.text(words),
-        words=tuple(Word(word, home.get(word)) for word in words),
-        template=" ".join(trained.symmetry.template(words)),
+        words=tuple(map(Word, words, homes(trained, words))),
+        template=template(trained, words),
         best=tuple(
             Guess(p.words, p.log_prob, math.exp(p.log_prob), p.finished)
             for p in best
@@ -104,9 +117,10 @@ def answer(trained: Trained, words: Words, best: Sequence[Prediction]) -> Answer
 
 
 def best_pair(answer: Answer) -> Pair:
-    """Return a command with its prediction, which is empty if the model refuses the command."""
-    target = answer.best[0].words if answer.best else ()
-    return Pair(tuple(word.text for word in answer.words), target)
+    """Return a command with its prediction; raise DataError if the model refuses the command."""
+    if answer.reason is not None:
+        raise DataError(answer.reason)
+    return Pair(tuple(word.text for word in answer.words), answer.best[0].words)
 
 
 @torch.no_grad()
@@ -173,19 +187,17 @@ def _no_table(why: str) -> Table:
     return Table((), (), (), (), left_out=0, missing=why)
 
 
-def orbits(trained: Trained, pair: Pair, reason: str | None = None) -> Family:
-    """Return the family of a pair and its orbits; ``reason`` says why the source has no target."""
-    sizes = {word: len(c.source) for c in trained.symmetry.classes for word in c.source}
-    size = math.prod(sizes.get(word, 1) for word in pair.source)
+def orbits(trained: Trained, pair: Pair) -> Family:
+    """Return the family of a pair and its orbits."""
+    sizes: dict[str | None, int] = {c.name: len(c.source) for c in trained.symmetry.classes}
+    size = math.prod(sizes.get(name, 1) for name in homes(trained, pair.source))
     promised = bool(trained.model.sharing.classes)
     if not sizes:
         return Family((), promised, "This model has no classes: no command has a family.")
-    if reason is not None:
-        return Family((), promised, f"The command has no family: {reason}")
-    if size > FAMILY:
-        return Family(
-            (), promised, f"The family has {size:,} pairs; families up to {FAMILY:,} are shown."
-        )
+    words = size * (len(pair.source) + len(pair.target))
+    if size > FAMILY or words > FAMILY_WORDS:
+        limits = f"up to {FAMILY:,} pairs and {FAMILY_WORDS:,} words are shown"
+        return Family((), promised, f"The family has {size:,} pairs and {words:,} words; {limits}.")
     try:
         found = trained.orbits(pair.source, pair.target)
     except DataError as error:
@@ -207,14 +219,20 @@ def orbits(trained: Trained, pair: Pair, reason: str | None = None) -> Family:
 def recorded(trained: Trained, sentence: str, records: Sequence[dict[str, Any]]) -> Recorded:
     """Return the family of a run's sentence through training."""
     members = family(Pair(trained.words(sentence), ()), trained.symmetry)
+    if len(members) > FAMILY:
+        raise DataError(f"a family of {len(members)} pairs; at most {FAMILY} are shown")
     theoretical = _numbers(theoretical_orbits(members, trained.symmetry))
     return Recorded(
         sentence,
         tuple(trained.text(member.source) for member in members),
         tuple(theoretical[i] for i in range(len(members))),
-        tuple(_moment(record, len(members)) for record in records),
+        tuple(_moment(record, len(members)) for record in records[:: _step(len(records))]),
         None,
     )
+
+
+def _step(records: int) -> int:
+    return math.ceil(records / MOMENTS) or 1
 
 
 def _moment(record: dict[str, Any], size: int) -> Moment:
@@ -243,98 +261,8 @@ def derive(trained: Trained, words: Words) -> Derivation:
             words, (), 0, "This model aligns word by word; derivations need a recursive aligner."
         )
     (best,) = trained.predict([words])
-    if best.refused:
+    found = None if best.refused else model.derivation(words)
+    if found is None:
         return Derivation(words, (), 0, f"The model refuses this command: {best.reason}")
-    found = model.derivation(words)
     nodes = (Node(depth, n.start, n.stop, n.rule, n.support) for depth, n in found.root.walk())
     return Derivation(words, tuple(nodes), found.alignments, None)
-
-
-def swap(trained: Trained, before: Answer, after: Answer) -> Swap:
-    """Compare two commands of one form; raise DataError if their forms differ."""
-    if before.template != after.template:
-        raise DataError(
-            f"{before.command!r} and {after.command!r} have different forms; "
-            "swap a word for another word of its class"
-        )
-    facts = [
-        Fact(
-            "the form",
-            before.template,
-            after.template,
-            same=True,
-            promised=True,
-            why="a swap stays within classes, by definition",
-        )
-    ]
-    pairs = best_pair(before), best_pair(after)
-    if before.best and after.best:
-        facts += _alignment(trained, *pairs)
-        facts.append(_likelihood(trained, before.best[0], after.best[0], *pairs))
-    source_changes, target_changes = (_differences(*side) for side in zip(*pairs, strict=True))
-    return Swap(before, after, source_changes, target_changes, tuple(facts))
-
-
-def _differences(one: Words, other: Words) -> tuple[int, ...]:
-    """Return the positions where two sequences of words differ, also in length."""
-    short, long = sorted((len(one), len(other)))
-    return (*(i for i in range(short) if one[i] != other[i]), *range(short, long))
-
-
-@torch.no_grad()
-def _alignment(trained: Trained, one: Pair, other: Pair) -> list[Fact]:
-    """Compare p(a) of two pairs, if the model has an aligner that sees classes only."""
-    model, symmetry = trained.model, trained.symmetry
-    # encoded without classes, so that the equality is measured and not assumed
-    rows = Rows.of([one, other], Symmetry(symmetry.source, symmetry.target))
-    (batch,) = in_order(rows)
-    parts = model.parts(batch)
-    if parts is None or not model.sharing.classes:
-        return []
-    of = symmetry.target_classes
-    forms = [tuple(of[w] for w in symmetry.target.encode(pair.target)) for pair in (one, other)]
-    comparable = forms[0] == forms[1]
-    gap, values = math.inf, ""
-    if comparable:
-        prior = parts.aligned.exp()[rows.row]
-        gap = float((prior[0] - prior[1]).abs().max())
-        values = f"largest difference {gap:.1g}" if gap else "no difference at all"
-    return [
-        Fact(
-            "p(a), the alignment",
-            "",
-            values,
-            same=gap <= 1e-6,
-            promised=comparable,
-            why="the aligner sees classes only (theorem 2)"
-            if comparable
-            else "the outputs have different forms and cannot be compared",
-        )
-    ]
-
-
-def _likelihood(trained: Trained, before: Guess, after: Guess, one: Pair, other: Pair) -> Fact:
-    """Compare p(y | x) of two pairs, and say whether theory promises that they are equal."""
-    sharing = trained.model.sharing
-    orbit = [
-        representative(
-            sharing, sharing.source.encode(pair.source), sharing.target.encode(pair.target)
-        )
-        for pair in (one, other)
-    ]
-    promised = bool(sharing.classes) and orbit[0] == orbit[1]
-    if promised:
-        why = "the group takes one pair to the other (theorem 3)"
-    elif sharing.classes:
-        why = "no element of the group takes one pair to the other, so they may differ"
-    else:
-        why = "this model is not equivariant, so nothing is promised"
-    p, q = before.log_prob, after.log_prob
-    return Fact(
-        "p(y | x)",
-        f"{before.prob:.6f}",
-        f"{after.prob:.6f}",
-        same=abs(p - q) <= 1e-6 + 1e-5 * abs(p),
-        promised=promised,
-        why=why,
-    )

@@ -1,7 +1,7 @@
 // Mistakes on the test pairs, found in the background.
 
 import { ofRun } from "./api.js";
-import { count, h, note, targetWords } from "./dom.js";
+import { count, h, note, problem, targetWords } from "./dom.js";
 import { follow, go, state, toCommand } from "./state.js";
 
 export async function errorsView(model, again) {
@@ -10,7 +10,7 @@ export async function errorsView(model, again) {
   }, { fresh: true });
   if (found.state === "missing") return [note(found.missing)];
   const wrong = found.done - found.right;
-  const parts = [];
+  const parts = found.state === "failed" ? [problem(found.missing)] : [];
   if (found.state === "working") {
     again(600);
     parts.push(h("div", { class: "progress" },
@@ -20,6 +20,7 @@ export async function errorsView(model, again) {
   if (found.done) {
     parts.push(h("p", { class: "count" }, h("b", {}, `${(100 * found.right / found.done).toFixed(2)} %`),
       ` exact match · ${count(wrong, "mistake")} in ${count(found.done, found.which + " pair")}`));
+    if (found.which === "training") parts.push(note("The rules were learned from all these pairs, so the figure says nothing about new commands."));
   }
   if (!wrong) {
     if (found.state === "done") parts.push(note("No mistakes."));
@@ -35,7 +36,7 @@ export async function errorsView(model, again) {
     h("li", {},
       h("a", follow(toCommand(m.command, { tab: "alignment" })), m.command),
       line("expected", m.target, m.predicted, model, m.command),
-      m.predicted === null
+      m.reason !== null
         ? h("div", { class: "line" }, h("span", { class: "muted" }, "predicted"), h("span", { class: "muted" }, `refused: ${m.reason}`))
         : line("predicted", m.predicted, m.target, model)))));
   if (found.pages > 1) {

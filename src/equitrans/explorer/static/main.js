@@ -113,9 +113,9 @@ function wayOut(message, model) {
 async function answerOf(model) {
   if (!state.command.trim()) return [];
   const answer = await ofRun(model.name, "answer", { command: state.command, add: state.add });
-  const refusal = answer.reason
-    ? [problem(`The model refuses this command: ${answer.reason}`, ...wayOut(answer.reason, model))] : [];
-  return [...answerView(model, answer), ...refusal, ...(await swapView(model))];
+  const shown = answerView(model, answer);
+  return answer.reason === null ? [...shown, ...(await swapView(model))]
+    : [...shown, problem(`The model refuses this command: ${answer.reason}`, ...wayOut(answer.reason, model))];
 }
 
 async function viewOf(model, mine) {

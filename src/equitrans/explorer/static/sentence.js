@@ -16,7 +16,7 @@ export function answerView(model, answer) {
   const hint = !state.from && tokens.some((t) => t.tagName === "BUTTON");
   const parts = [h("div", { class: "sentence", "aria-label": "command" }, tokens,
     hint ? h("small", {}, "click an underlined word to swap it") : null), swaps];
-  if (answer.reason) return parts;
+  if (answer.reason !== null) return parts;
   const [first, ...others] = answer.best;
   parts.push(
     h("div", { class: "said" },
