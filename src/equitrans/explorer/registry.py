@@ -117,10 +117,11 @@ class Registry:
             best: list[Prediction] | None = self.cache.get(key)
             if best is None:
                 (best,) = self._predict(trained, {key: orbit.words})
-            if not best[0].refused:
+            if not best[0].refused and not any(p.tied for p in best):
                 return views.answer(trained, words, [orbit.back(p) for p in best])
-        # a reason may quote the command, so the orbit does not share it
-        return views.answer(trained, words, trained.n_best([words], n=1, width=1)[0])
+        # a reason may quote the command, and a tie goes by its words: the orbit shares neither
+        (best,) = trained.n_best([words], n=N_BEST, width=N_BEST)
+        return views.answer(trained, words, best)
 
     def answer_together(self, questions: Iterable[Question]) -> None:
         """Predict the targets of several commands in one batch per model, for ``answer``."""
