@@ -1,6 +1,7 @@
 """The interface of models that predict whole targets without beam search."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from jaxtyping import Int
 from torch import Tensor
@@ -16,3 +17,7 @@ class Direct(Model, ABC):
         self, source: Int[Tensor, "b n"], *, max_length: int, n_best: int = 1
     ) -> list[list[Hypothesis[int]]]:
         """The ``n_best`` best targets of each source, best first."""
+
+    def refusal(self, words: Sequence[str], *, max_length: int | None = None) -> str:
+        """The reason why a source has no target of up to ``max_length`` words."""
+        return "no derivation"

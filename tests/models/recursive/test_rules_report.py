@@ -136,6 +136,19 @@ def rejected(content):
             "invalid symbol {'class': 'nouns'}; expected a word, a class or null",
         ),
         ({"left": [{"class": "verbs"}], "right": [0]}, "duplicate of an earlier rule"),
+        ({"right": ["RUN", 0]}, "constant 'RUN' is in a class; expected a word of no class"),
+        (
+            {"left": ["run", None], "right": []},
+            "'run' is in a class; expected a word of no class, or the class",
+        ),
+        ({"right": [1]}, "place 1 is 'and'; expected the place of a class or hole"),
+        ({"right": ["goo"]}, "unknown word 'goo'; did you mean 'go'?"),
+        ({"left": ["annd", None]}, "unknown word 'annd'; did you mean 'and'?"),
+        (
+            {"left": [" \ud800"]},
+            "unknown word ' \\ud800'; known: after, and, blue, green, jump, "
+            "left, look, red, right, run, twice, walk",
+        ),
     ],
 )
 def test_an_invalid_rule_is_reported_by_its_number(change, message):
@@ -150,6 +163,18 @@ def test_a_value_that_is_not_the_expected_list_is_rejected(name, value):
     kind = "strings" if name == "warnings" else "objects"
     message = f"not a grammar: {name} is {value!r}; it must be a list of {kind}"
     assert rejected(WRITTEN | {name: value}) == message
+
+
+@pytest.mark.parametrize("text", ["\x1b[2Jgone", "\ud800"])
+@pytest.mark.parametrize("place", ["warnings", "reason", "source"])
+def test_text_with_terminal_escapes_or_lone_surrogates_is_rejected(place, text):
+    (exception,) = WRITTEN["exceptions"]
+    if place == "warnings":
+        content = WRITTEN | {"warnings": [text]}
+    else:
+        change = {place: text if place == "reason" else [text]}
+        content = WRITTEN | {"exceptions": [exception | change]}
+    assert rejected(content).startswith("not a grammar: invisible character U+")
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

@@ -12,7 +12,7 @@ from equitrans.models.recursive.induce import Induction, induce
 from equitrans.models.recursive.io import Learned, Names
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
-from equitrans.models.recursive.rules import Form
+from equitrans.models.recursive.rules import Form, Yield
 from equitrans.models.recursive.weights import fit_weights
 from equitrans.paper import Model, Symmetry
 
@@ -71,7 +71,7 @@ def _report(
     grammar, symmetry = induced.grammar, model.symmetry
     support: Counter[int] = Counter()
     by_form: dict[Form, set[int]] = {}
-    texts: dict[Form, str | None] = {}
+    texts: dict[Form, Yield | None] = {}
     exceptions: list[tuple[Pair, str]] = []
     outliers = {o.pair: o.reason for o in seen.outliers}
     for pair in distinct:
@@ -85,12 +85,15 @@ def _report(
         if text is None:
             exceptions.append((pair, outliers.get(pair, "no derivation")))
             continue
-        said = symmetry.target.decode(model.read_off(words, text))
-        if said == pair.target:
-            support.update(by_form[form])
+        if isinstance(text, int):
+            reason = f"the rules say: {text} words"
         else:
+            said = symmetry.target.decode(model.read_off(words, text))
+            if said == pair.target:
+                support.update(by_form[form])
+                continue
             reason = f"the rules say: {' '.join(said)}"
-            exceptions.append((pair, outliers.get(pair, reason)))
+        exceptions.append((pair, outliers.get(pair, reason)))
     names = Names(symmetry)
     unexplained = len(exceptions) / len(distinct)
     warnings = _warnings(model, by_form, support, unexplained, uncertainty)
