@@ -162,11 +162,15 @@ class Entry:
 
     @cached_property
     def evaluation(self) -> Evaluation | str:
-        """An evaluation on the test pairs, or else the validation pairs; or why there is none."""
+        """An evaluation on the test pairs, or else the validation pairs; or why there is none. Rules
+        are learned from all pairs but the test pairs, so there is no validation pair.
+        """
         if isinstance(self.data, str):
             return self.data
         if self.data.test:
             return Evaluation(self.fixed, self.data.test, "test")
+        if self.trained.model.learned is not None:
+            return Evaluation(self.fixed, self.data.train + self.data.valid, "training")
         if self.data.valid:
             return Evaluation(self.fixed, self.data.valid, "validation")
         return "The run has neither test nor validation pairs."
