@@ -3,7 +3,7 @@
 import os
 import re
 from argparse import SUPPRESS, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +77,13 @@ def run(arguments: Sequence[str]) -> int:
         data = load_data(config.data, seed=config.seed)
         started = training.Run.create(asked.out, config, data)
         _describe(console, data, all_learned=config.model.learner == "rules")
-    steps = started.train(data, device=device)
-    if asked.tensorboard:
-        steps = _written(steps, started.path / "tensorboard")
+
+    def start(report: Callable[[str], None]) -> Iterator["training.Step"]:
+        steps = started.train(data, device=device, report=report)
+        return _written(steps, started.path / "tensorboard") if asked.tensorboard else steps
+
     try:
-        follow(steps, console)
+        follow(start, console)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; continue with: equitrans train --resume {started.path}"

@@ -162,8 +162,9 @@ class Entry:
 
     @cached_property
     def evaluation(self) -> Evaluation | str:
-        """An evaluation on the test pairs, or else the validation pairs; or why there is none. Rules
-        are learned from all pairs but the test pairs, so there is no validation pair.
+        """An evaluation on the test pairs, or else the validation pairs; or why there is none.
+
+        Rules are learned from the validation pairs too.
         """
         if isinstance(self.data, str):
             return self.data

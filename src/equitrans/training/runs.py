@@ -53,7 +53,7 @@ from equitrans.settings import check_seed, from_dict
 from equitrans.training.cards import Figures
 from equitrans.training.checkpoints import Checkpoint
 from equitrans.training.config import RunConfig
-from equitrans.training.learning import Learning, Rules, Step, longest_prediction, start
+from equitrans.training.learning import Learning, Report, Rules, Step, longest_prediction, start
 from equitrans.training.loop import Epoch
 from equitrans.training.tensors import pack
 from equitrans.training.trained import WEIGHTS, Trained
@@ -183,13 +183,16 @@ class Run:
             self._checkpoint.load(learning.state)
         return learning
 
-    def train(self, data: Data, *, device: str | torch.device = "cpu") -> Iterator[Step]:
+    def train(
+        self, data: Data, *, device: str | torch.device = "cpu", report: Report | None = None
+    ) -> Iterator[Step]:
         """Continue the run to its end; every step is logged before it is yielded."""
         with self._lock(), self._saving_divergence():
             remove_leftovers(self.path)
             if self.is_finished:
                 return
             learning = self.learning(data, device=device)
+            learning.report = report
             self._trim_log(LOG, learning.step)
             record = self._orbit_recorder(data, learning)
             saved_at, saved_best = time.monotonic(), learning.best_step

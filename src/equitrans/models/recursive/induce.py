@@ -8,12 +8,12 @@ that cost more than they save are dropped.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.observe import Observation, Observations
-from equitrans.models.recursive.passes import Learner
+from equitrans.models.recursive.passes import Learner, Report
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
 
 SHORT = 100
@@ -41,7 +41,7 @@ class Induction:
     """Other grammars of nearly as few bits, each with the bits it takes more."""
 
 
-def induce(seen: Observations) -> Induction:
+def induce(seen: Observations, report: Report | None = None) -> Induction:
     """The grammar of fewest bits that was found.
 
     The result depends on the start, so several starts are tried on the shortest observations: the
@@ -55,9 +55,12 @@ def induce(seen: Observations) -> Induction:
 
     def try_start(start: Grammar, *, juxtapose: bool = False) -> None:
         limit = GIVE_UP * min((induced.bits for induced in found), default=math.inf)
-        found.append(_induce(short, code, start, juxtapose=juxtapose, limit=limit))
+        learner = Learner(short, code, start, juxtapose=juxtapose, limit=limit, report=report)
+        found.append(_induce(learner))
 
-    drafts = [_draft(short, code, Grammar([rule])) for rule in _class_words(short)]
+    drafts = [
+        _draft(Learner(short, code, Grammar([rule]), report=report)) for rule in _class_words(short)
+    ]
     least = min((bits for bits, _ in drafts), default=0.0)
     for bits, start in sorted(drafts, key=lambda draft: draft[0]):
         if bits <= GIVE_UP * least:
@@ -89,7 +92,7 @@ def induce(seen: Observations) -> Induction:
         and set(induced.grammar.rules) != set(best.grammar.rules)
     }
     if len(short) < len(seen.all):
-        best = _extend(seen.all, code, best.grammar)
+        best = _extend(Learner(seen.all, code, best.grammar, report=report))
     return replace(best, rivals=tuple(rivals.values()))
 
 
@@ -125,9 +128,9 @@ def _suggests_juxtaposition(grammar: Grammar) -> bool:
     )
 
 
-def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> Induction:
+def _extend(learner: Learner) -> Induction:
     """Extend a grammar of the shortest observations to all observations in one pass."""
-    learner = Learner(observations, code, start)
+    start, code = learner.grammar, learner.code
     lost = learner.learn()
     if learner.grammar is not start:
         lost = learner.prune()
@@ -135,16 +138,9 @@ def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> 
     return Induction(learner.grammar, code, tuple(lost), bits)
 
 
-def _induce(
-    observations: Sequence[Observation],
-    code: Code,
-    start: Grammar,
-    *,
-    juxtapose: bool,
-    limit: float,
-) -> Induction:
-    """Learn from ``start`` and again from the useful rules while the bits fall; then prune."""
-    learner = Learner(observations, code, start, juxtapose=juxtapose, limit=limit)
+def _induce(learner: Learner) -> Induction:
+    """Learn from the start and again from the useful rules while the bits fall; then prune."""
+    code = learner.code
     best: tuple[float, Grammar] | None = None
     for _ in range(MAX_PASSES):
         learner.learn()
@@ -162,11 +158,8 @@ def _induce(
     return Induction(learner.grammar, code, tuple(lost), learner.bits(lost))
 
 
-def _draft(
-    observations: Sequence[Observation], code: Code, start: Grammar
-) -> tuple[float, Grammar]:
+def _draft(learner: Learner) -> tuple[float, Grammar]:
     """The bits and the useful rules of a draft: each pair gets its cheapest single rule."""
-    learner = Learner(observations, code, start)
     best: tuple[float, Grammar] | None = None
     for _ in range(MAX_PASSES):
         learner.draft()

@@ -12,6 +12,7 @@ from equitrans.models.recursive.induce import Induction, induce
 from equitrans.models.recursive.io import Learned, Names
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
+from equitrans.models.recursive.passes import Report, silent
 from equitrans.models.recursive.rules import Form, Yield
 from equitrans.models.recursive.weights import fit_weights
 from equitrans.paper import Model, Symmetry
@@ -32,16 +33,22 @@ def learn_rules(
     pairs: Iterable[Pair],
     symmetry: Symmetry,
     build: Callable[[Learned], Model],
+    report: Report | None = None,
 ) -> RecursiveTransducer:
-    """Learn a transducer from pairs; ``build`` creates the model for the induced rules."""
-    pairs = list(pairs)
+    """Learn a transducer from pairs; ``build`` creates the model for the induced rules, and
+    ``report`` receives a text about each stage.
+    """
+    pairs, report = list(pairs), report or silent
+    report(f"observing: {len(pairs)} pairs")
     seen = observe(pairs, symmetry)
-    induced = induce(seen)
+    induced = induce(seen, report)
     model = build(Learned(induced.grammar, (), 0))
     assert isinstance(model, RecursiveTransducer)
+    report(f"weighing: {len(induced.grammar)} rules")
     derived = _derived(seen, induced)
     uncertainty = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
     model.fit_translator()
+    report(f"checking: {len(pairs)} pairs")
     model.take(_report(model, pairs, seen, induced, uncertainty))
     return model.eval()
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from equitrans.models.recursive.chart import Parse, parse
 from equitrans.models.recursive.description import Code, choice
@@ -19,8 +19,19 @@ EFFORT, FAILURES = 30_000, 5
 DRAFT_EFFORT = 3_000
 """Tries per observation in a draft."""
 
+REPORTED = 100
+"""Number of observations between two reports of progress."""
+
 RECONSIDERED = 8
 """Largest number of rejected explanations that are tried again after pruning."""
+
+
+Report = Callable[[str], None]
+"""A function of a line of text about the progress of learning."""
+
+
+def silent(text: str) -> None:
+    """Report nothing."""
 
 
 class Learner:
@@ -34,8 +45,10 @@ class Learner:
         *,
         juxtapose: bool = False,
         limit: float = math.inf,
+        report: Report | None = None,
     ) -> None:
         self.observations, self.code, self.juxtapose = observations, code, juxtapose
+        self.report = report or silent
         self.grammar, self.limit = start, limit
         self.spent = 0.0
         """Bits of the rules that this pass added and of the pairs that it could not explain. The
@@ -57,6 +70,8 @@ class Learner:
         for at, o in enumerate(self.observations):
             if self.over_limit:
                 return missed
+            if at % REPORTED == 0:
+                self.report(f"searching: {self._counts(at)}")
             parsed = self.parse(o)
             if parsed.root is not None:
                 continue
@@ -65,10 +80,14 @@ class Learner:
                 contradicting.append(o)
                 continue
             self._explain(o, self.observations[at + 1 :])
+            self.report(f"searching: {self._counts(at + 1)}")
         for at, o in enumerate(contradicting):
             if self.parse(o).root is None:
                 self._explain(o, contradicting[at + 1 :])
         return [o for o in missed if self.parse(o).root is None]
+
+    def _counts(self, done: int) -> str:
+        return f"{done} of {len(self.observations)} forms, {len(self.grammar)} rules"
 
     @property
     def over_limit(self) -> bool:
@@ -79,8 +98,9 @@ class Learner:
         """Add for each observation the cheapest single rule that makes it derivable, even if the
         rule saves no bits. The first rules are large and later rules are parts of them.
         """
-        for o in self.observations:
+        for at, o in enumerate(self.observations):
             if self.parse(o).root is None:
+                self.report(f"drafting: {self._counts(at)}")
                 whole = Rule(o.form, tuple(0 for _ in o.target))
                 found = explain(
                     self.grammar,
@@ -233,6 +253,7 @@ class Learner:
             for rule in order:
                 if rule not in self.grammar or rule in keep:
                     continue
+                self.report(f"pruning: {len(self.grammar)} rules")
                 smaller = self.grammar.minus(rule)
                 price = self.code.rules(self.grammar.rules) - self.code.rules(smaller.rules)
                 kept, lost, cost = {}, [], _ExceptionCost(self, [rule])
