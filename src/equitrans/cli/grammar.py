@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from equitrans import models, training
@@ -123,21 +124,10 @@ def _nested(root: "models.Node", source: Sequence[str]) -> dict[str, Any]:
 
 def _print(learned: "models.Learned", trained: "training.Trained") -> None:
     console = Console()
-    names = models.Names(trained.symmetry)
-    rows = [
-        (names.rule(rule), n)
-        for rule, n in zip(learned.grammar.rules, learned.support, strict=True)
-    ]
-    width = max((len(text) for text, _ in rows), default=0)
-    explained = learned.pairs - len(learned.exceptions)
-    console.print(
-        f"{len(rows)} rules, {learned.bits:.0f} bits; "
-        f"{explained} of {learned.pairs} distinct pairs explained"
-    )
-    for text, support in rows:
-        console.print(f"  {text:{width}}  {support} pairs")
+    console.print(str(replace(learned, warnings=())))
     if learned.exceptions:
-        console.print(f"{len(learned.exceptions)} pairs are not explained:")
+        are = "pair is" if len(learned.exceptions) == 1 else "pairs are"
+        console.print(f"{len(learned.exceptions)} {are} not explained:")
         for pair, reason in learned.exceptions[:SHOWN]:
             source, target = trained.text(pair.source), trained.text(pair.target)
             console.print(_line(f"  {source} → {target}   ({reason})"))

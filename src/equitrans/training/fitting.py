@@ -1,5 +1,6 @@
 """Models in memory: trained on pairs, or made from a trained model by adding words to a class."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -28,7 +29,7 @@ def fit(
     """Train on pairs in memory, without a directory; return the model of the best epoch.
 
     ``classes="discover"`` finds the classes in the pairs; there may be none. The default training
-    settings are those of the model's recipe.
+    settings are those of the model's recipe. Reasons not to trust learned rules are UserWarnings.
 
     >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
     >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
@@ -57,6 +58,8 @@ def fit(
     learning = start(trained.model, model, training, data, seed=seed)
     for _ in learning:
         pass
+    for warning in getattr(learning.model.learned, "warnings", ()):
+        warnings.warn(f"learned rules: {warning}", stacklevel=2)
     origin = Origin(__version__, seed, training=learning.settings, figures=learning.figures)
     return replace(trained, model=learning.best_model(), origin=origin)
 

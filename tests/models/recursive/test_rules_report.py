@@ -223,6 +223,9 @@ def test_weights_are_trained_on_the_largest_derivable_group_of_each_form():
 # --- the report
 
 
+OTHERS = ("twice", "and", "after", "red", "walk")
+
+
 def model_of(*rules):
     return build(CONFIG, WORLD, Learned(Grammar(rules), (), 0)).eval()
 
@@ -248,6 +251,11 @@ def test_a_report_counts_the_distinct_pairs_that_support_each_rule():
     assert learned.exceptions == ()
     assert learned.warnings == ()
     assert learned.bits == 31.5
+    assert str(learned).splitlines() == [
+        "2 rules, 32 bits; 4 of 4 distinct pairs explained",
+        "  <verbs> → 0    4 pairs",
+        "  □ twice → 0 0  2 pairs",
+    ]
     assert learned.noise == pytest.approx(0.5 / 5)
 
 
@@ -285,6 +293,9 @@ def test_a_warning_lists_the_rules_of_a_rival_grammar():
         "another grammar takes only 1.2 bits more: it has <verbs> twice → 0 0; □ and □ → 2 'go' 0",
         "another grammar takes only 3.0 bits more: it has fewer rules",
     )
+    many = Grammar([rule(f"left {other}", 0) for other in OTHERS])
+    (warning,) = report(FINE, WORD, DOUBLE, rivals=((1.0, many), (1.0, many))).warnings
+    assert warning.endswith("; 1 more")
 
 
 # --- warnings
@@ -314,3 +325,8 @@ def test_a_warning_says_that_the_rules_grow_with_the_data():
     assert warnings([[0], [0], [1], [1], [2], [2]]) == []
     (found,) = warnings([[0, 9], [1, 9], [2, 9], [3, 9], *[[9]] * 6])
     assert found.startswith("4 of 10 forms need a rule of their own: the number of rules grows")
+    assert found.endswith("predictions for longer sentences may be wrong")
+
+
+def test_few_forms_need_many_rules_in_any_case():
+    assert warnings([[n] for n in range(9)]) == []

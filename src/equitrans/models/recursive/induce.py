@@ -85,15 +85,32 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
     if _suggests_juxtaposition(best.grammar):
         try_start(Grammar(_single_word_rules(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
+    # the order of rules does not matter: two starts often find one grammar
     rivals = {
-        induced.grammar.rules: (induced.bits - best.bits, induced.grammar)
+        frozenset(induced.grammar.rules): (induced.bits - best.bits, induced.grammar)
         for induced in found
         if 0 <= induced.bits - best.bits < NEAR_TIE
-        and set(induced.grammar.rules) != set(best.grammar.rules)
     }
+    rivals.pop(frozenset(best.grammar.rules), None)
     if len(short) < len(seen.all):
-        best = _extend(Learner(seen.all, code, best.grammar, report=report))
+        before, best = best, _extend(Learner(seen.all, code, best.grammar, report=report))
+        # what was added for longer observations is added to a rival too, and then all decide
+        added = [rule for rule in best.grammar.rules if rule not in before.grammar]
+        least = _bits(seen, code, best.grammar)
+        extended = [rival.plus(added) for _, rival in rivals.values()]
+        rivals = {
+            frozenset(rival.rules): (more, rival)
+            for rival in extended
+            if 0 <= (more := _bits(seen, code, rival) - least) < NEAR_TIE
+        }
+        rivals.pop(frozenset(best.grammar.rules), None)
     return replace(best, rivals=tuple(rivals.values()))
+
+
+def _bits(seen: Observations, code: Code, grammar: Grammar) -> float:
+    """The description length of all observations with a grammar."""
+    learner = Learner(seen.all, code, grammar)
+    return learner.bits([o for o in seen.all if learner.parse(o).root is None])
 
 
 def _class_words(observations: Iterable[Observation]) -> list[Rule]:

@@ -30,6 +30,22 @@ class Learned:
     """Description length of the rules and the exceptions."""
     noise: float = 0.5
     """Assumed share of wrong pairs, at most 0.5."""
+    texts: tuple[str, ...] = ()
+    """Each rule as text."""
+
+    def __str__(self) -> str:
+        """A line for each rule with its support, and a line for each warning."""
+        explained = self.pairs - len(self.exceptions)
+        width = max(map(len, self.texts), default=0)
+        rows = zip(self.texts, self.support, strict=True)
+        return "\n".join(
+            [
+                f"{len(self.texts)} rules, {self.bits:.0f} bits; "
+                f"{explained} of {self.pairs} distinct pairs explained",
+                *(f"  {text:{width}}  {n} {'pair' if n == 1 else 'pairs'}" for text, n in rows),
+                *(f"warning: {warning}" for warning in self.warnings),
+            ]
+        )
 
     @classmethod
     def nothing(cls) -> "Learned":
@@ -182,8 +198,10 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
             rules[rule] = _number(table, "support", int)
         except EquitransError as error:
             raise DataError(f"rule {number}: {error}") from None
+    names = Names(symmetry)
     return Learned(
         grammar=Grammar(rules),
+        texts=tuple(map(names.rule, rules)),
         support=tuple(rules.values()),
         pairs=_number(content, "pairs", int),
         exceptions=tuple(map(_exception, _listed(content, "exceptions", dict))),

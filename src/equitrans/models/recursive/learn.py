@@ -20,8 +20,12 @@ from equitrans.paper import Model, Symmetry
 UNCERTAIN = 0.02
 """Mean −log p of a form's alignment; above it the model warns that derivations are uncertain."""
 
-ONE_FORM = 0.3
-"""Share of forms that need a rule which no other form uses; above it the model warns."""
+ONE_FORM, FEW_FORMS = 0.3, 10
+"""Share of forms that need a rule which no other form uses; above it the model warns, unless it has
+seen fewer than ``FEW_FORMS`` forms, because few forms need many rules in any case."""
+
+RIVAL_RULES = 4
+"""Largest number of rules of another grammar in a warning."""
 
 UNEXPLAINED = 0.2
 """Share of pairs without an explanation; above it the model warns."""
@@ -106,16 +110,19 @@ def _report(
     warnings = _warnings(model, by_form, support, unexplained, uncertainty)
     for bits, rival in induced.rivals:
         other = [names.rule(r) for r in rival.rules if r not in grammar]
+        if len(other) > RIVAL_RULES:
+            other[RIVAL_RULES:] = [f"{len(other) - RIVAL_RULES} more"]
         warnings.append(
             f"another grammar takes only {bits:.1f} bits more: it has "
             + ("; ".join(other) or "fewer rules")
         )
     return Learned(
         grammar=grammar,
+        texts=tuple(names.rule(rule) for rule in grammar.rules),
         support=tuple(support[r] for r in range(len(grammar))),
         pairs=len(distinct),
         exceptions=tuple(exceptions),
-        warnings=tuple(warnings),
+        warnings=tuple(dict.fromkeys(warnings)),
         bits=induced.bits,
         noise=min(0.5, (len(exceptions) + 0.5) / (len(distinct) + 1)),
     )
@@ -135,16 +142,17 @@ def _warnings(
     found = []
     if unexplained > UNEXPLAINED:
         found.append(f"{100 * unexplained:.0f} % of the pairs are not explained: {OUTSIDE}")
-    if len(by_form) > 2 and alone > ONE_FORM * len(by_form):
+    if len(by_form) >= FEW_FORMS and alone > ONE_FORM * len(by_form):
         found.append(
             f"{alone} of {len(by_form)} forms need a rule of their own: the number of rules grows "
-            f"with the data, so {OUTSIDE} (for example crossing or reversed word order); "
-            "predictions for longer sentences will be wrong"
+            f"with the data, so {OUTSIDE} (for example crossing or reversed word order), and "
+            "predictions for longer sentences may be wrong"
         )
     if uncertainty > UNCERTAIN:
         found.append(
             "the rules do not determine which derivation is right "
-            f"(−log p {uncertainty:.2f} per form): {OUTSIDE}; predictions are guesses"
+            f"(−log p {uncertainty:.2f} per form): {OUTSIDE}, and predictions for ambiguous "
+            "sentences are guesses"
         )
     for r, rule in enumerate(rules):
         if support[r] <= 1:
