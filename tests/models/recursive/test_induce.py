@@ -113,7 +113,7 @@ def test_longer_observations_decide_about_rivals(monkeypatch):
         said((B, TWICE, OP, A), ("\3", "\0", "\0")),
     )
     induced = induce(seen(A_TWICE, B_TWICE, SWAPPED, neutral))
-    assert len(induced.grammar) == len(short.grammar) + 1
+    assert len(induced.grammar) > len(short.grammar)
     added = set(induced.grammar.rules) - set(short.grammar.rules)
     assert [set(rival.rules) for _, rival in induced.rivals] == [
         {*rival.rules, *added} for _, rival in short.rivals
