@@ -151,7 +151,7 @@ def _extend(learner: Learner) -> Induction:
     lost = learner.learn()
     if learner.grammar is not start:
         lost = learner.prune()
-    bits = code.rules(learner.grammar.rules) + learner.loss(lost, learner.grammar, ())
+    bits = code.rules(learner.grammar.rules) + learner.loss(lost)
     return Induction(learner.grammar, code, tuple(lost), bits)
 
 

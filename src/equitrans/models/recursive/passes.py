@@ -156,14 +156,21 @@ class Learner:
         price = self.code.rules((*self.grammar.rules, *e.rules)) - self.code.rules(
             self.grammar.rules
         )
-        return self.loss(saved, self.grammar, e.rules) - price
+        cost = self.cost(saved, self.grammar, e.rules)
+        return cost.bits - cost.choice - price
 
-    def loss(self, lost: Iterable[Observation], grammar: Grammar, rules: Iterable[Rule]) -> float:
-        """Bits of observations that a grammar without ``rules`` does not derive."""
-        cost = _ExceptionCost(self, rules)
+    def loss(self, lost: Iterable[Observation]) -> float:
+        """Bits of observations that the grammar does not derive."""
+        return self.cost(lost, self.grammar, ()).bits
+
+    def cost(
+        self, lost: Iterable[Observation], grammar: Grammar, rules: Iterable[Rule]
+    ) -> "ExceptionCost":
+        """The cost of observations that a grammar without ``rules`` does not derive."""
+        cost = ExceptionCost(self, rules)
         for o in lost:
             cost.add(o, self.parse(o, grammar))
-        return cost.bits
+        return cost
 
     def reconsider(self, lost: list[Observation]) -> list[Observation]:
         """Use rejected explanations that make other rules unnecessary; return the observations
@@ -209,7 +216,7 @@ class Learner:
         A rule that could stand in a hole and never does needs a weight that excludes it. A weight
         learned from n forms takes ½ log n bits.
         """
-        exceptions = self.loss(lost, self.grammar, ())
+        exceptions = self.loss(lost)
         weights = len(self.misfits()) * 0.5 * math.log2(len(self.observations) + 1)
         return self.code.rules(self.grammar.rules) + exceptions + weights
 
@@ -256,7 +263,7 @@ class Learner:
                 self.report(f"pruning: {len(self.grammar)} rules")
                 smaller = self.grammar.minus(rule)
                 price = self.code.rules(self.grammar.rules) - self.code.rules(smaller.rules)
-                kept, lost, cost = {}, [], _ExceptionCost(self, [rule])
+                kept, lost, cost = {}, [], ExceptionCost(self, [rule])
                 for o in sorted(users[rule], key=lambda o: len(o.form)):
                     parsed = self.parse(o, smaller)
                     if parsed.root is not None:
@@ -264,9 +271,9 @@ class Learner:
                         continue
                     lost.append(o)
                     cost.add(o, parsed)
-                    if cost.bits >= price:
+                    if cost.bits - cost.choice >= price:
                         break
-                if cost.bits < price:
+                if cost.bits - cost.choice < price:
                     self.grammar = smaller
                     again = True
                     for o, rules in kept.items():
@@ -279,23 +286,27 @@ class Learner:
         return [o for o in self.observations if o not in derived]
 
 
-class _ExceptionCost:
-    """Bits of the observations that are not derived without some rules."""
+class ExceptionCost:
+    """Bits of the observations that are not derived without some rules.
+
+    If they contradict the grammar, the rules give their forms a second derivation. The choice
+    between the two is a cost of the rules.
+    """
 
     def __init__(self, learner: Learner, rules: Iterable[Rule]) -> None:
         words = frozenset(s for rule in rules for s in rule.words)
         self._code = learner.code
         self._relevant = sum(o.count for o in learner.observations if words <= o.symbols)
-        self._sum, self._contradicting = 0.0, 0
+        self.bits, self._contradicting = 0.0, 0
 
     def add(self, o: Observation, parsed: Parse) -> None:
         """Count an observation; it is a contradiction if the grammar derives its form."""
         contradicts = parsed.derives_form
         each = self._code.contradiction if contradicts else self._code.novelty
-        self._sum += o.count * each(len(o.target))
+        self.bits += o.count * each(len(o.target))
         self._contradicting += o.count * contradicts
 
     @property
-    def bits(self) -> float:
-        """Bits so far, minus the bits that tell which pairs with the rules' words contradict."""
-        return self._sum - choice(self._contradicting, max(self._relevant, self._contradicting))
+    def choice(self) -> float:
+        """Bits that tell which pairs with the rules' words contradict."""
+        return choice(self._contradicting, max(self._relevant, self._contradicting))
