@@ -74,7 +74,7 @@ def explain(
                     new |= {alone}
         bits = sum(map(search.price, new), 0.0)
         state = (tuple(open_), new)
-        if bits + len(open_) > bound or state in seen or (cautious and len(new) > 1):
+        if bits > bound or state in seen or (cautious and len(new) > 1):
             return
         seen.add(state)
         if open_:
@@ -85,9 +85,10 @@ def explain(
 
     push(((0, len(form), target),), frozenset())
     while heap and search.work < effort:
-        priority, _, bits, goals, new, size = heapq.heappop(heap)
-        if priority > bound:
-            break
+        _, _, bits, goals, new, size = heapq.heappop(heap)
+        # known and assumed rules are free, so other open goals may cost nothing
+        if bits + (code.least(size) if size else 0.0) > bound:
+            continue
         goal, rest = goals[0], goals[1:]
         ways = search.known(goal, new) if size == 0 else search.fresh(goal, size, bound - bits)
         for rule, below in ways:
