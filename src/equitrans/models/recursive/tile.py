@@ -127,7 +127,7 @@ def _run(target: Target, start: int, span: Span) -> tuple[Target, int]:
     may come from the span; and how many of its first words can come from nothing else.
     """
     i, j = span
-    out = []
+    out: list[str] = []
     certain: int | None = None
     for atoms in target[start:]:
         if certain is None and (len(atoms) > 1 or ord(atoms) >= CONSTANTS):
