@@ -445,9 +445,13 @@ def test_grammar_lists_unexplained_pairs_with_the_reason(run, tmp_path):
     wrong = [pair._replace(target=("I_RUN",) * 7) for pair in pairs[30:32]]
     (tmp_path / "pairs.tsv").write_text(format_tsv([*pairs[:30], *wrong, *pairs[32:]]))
     (tmp_path / "classes.toml").write_text(format_classes(CLASSES["both"]))
-    data = ["--data", tmp_path / "pairs.tsv", "--classes", tmp_path / "classes.toml", "--quiet"]
+    data = ["--data", tmp_path / "pairs.tsv", "--classes", tmp_path / "classes.toml"]
     rules = ["--model.aligner", "recursive", "--out", tmp_path / "run"]
-    assert run("train", *data, *rules)[0] == 0
+    status, _, err = run("train", *data, *rules)
+    assert status == 0
+    assert f"{len(pairs)} pairs, all learned from (" in err
+    assert "validation" not in err
+    assert "epoch" not in err
     _, out, _ = run("grammar", tmp_path / "run")
     assert "2 pairs are not explained:" in out
     assert f"  {' '.join(wrong[0].source)} → {' '.join(wrong[0].target)}   (" in out

@@ -3,12 +3,14 @@
 import io
 import os
 import pty
+import re
 import sys
 
 import pytest
 
 from equitrans.cli import console, predict, progress, reproduce, work
 from equitrans.cli.console import Console
+from equitrans.cli.main import main
 from equitrans.errors import ConfigError, DataError
 from equitrans.experiments.records import Records
 from equitrans.training.loop import Epoch
@@ -35,7 +37,7 @@ def terminal() -> tuple[Console, io.StringIO]:
 def test_training_is_followed_by_a_bar_or_by_lines(is_terminal):
     shown, written = terminal()
     shown._force_terminal = is_terminal
-    progress.follow(iter(EPOCHS), shown)
+    progress.follow(lambda report: iter(EPOCHS), shown)
     text = written.getvalue()
     assert str(EPOCHS[1]) in text
     assert ("\x1b[" in text) == is_terminal  # a bar is drawn anew where it was
@@ -54,6 +56,29 @@ def test_jobs_are_counted_as_they_end(is_terminal):
         assert "2/2" in written.getvalue()
     else:
         assert lines == ["1 of 2: one", "2 of 2: other"]
+
+
+def test_learning_rules_reports_its_stages(tmp_path, monkeypatch, capsys):
+    """Without a terminal, a line appears when learning takes long, and not at once."""
+    (tmp_path / "pairs.tsv").write_text("walk\tWALK\nwalk twice\tWALK WALK\njump\tJUMP\n")
+    data = [
+        "--data",
+        str(tmp_path / "pairs.tsv"),
+        "--classes",
+        "none",
+        "--model.aligner",
+        "recursive",
+    ]
+    assert main(["train", *data, "--out", str(tmp_path / "quick")]) == 0
+    assert "observing" not in capsys.readouterr().err
+    monkeypatch.setattr(progress, "EVERY", -1.0)
+    assert main(["train", *data, "--out", str(tmp_path / "slow")]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert "observing: 3 pairs" in lines
+    assert any(re.fullmatch(r"searching: \d of 3 forms, \d rules", line) for line in lines)
+    assert any(re.fullmatch(r"pruning: \d rules", line) for line in lines)
+    assert any(re.fullmatch(r"weighing: \d rules", line) for line in lines)
+    assert "checking: 3 pairs" in lines
 
 
 def test_a_broken_pipe_ends_a_command_but_not_a_training():

@@ -55,6 +55,9 @@ def test_reproduce_trains_missing_jobs_once_and_prints_the_same_table_again(run,
     assert files(tmp_path / "runs") == {}
     assert run(*arguments) == (0, done.stdout, "")
     assert files(tmp_path) == left
+    (trained,) = Records(tmp_path / "records").directory.glob("add_jump.jsonl")
+    record = json.loads(trained.read_text())
+    assert record["pairs"] == {"train": 14670, "valid": 0, "test": 7706}
     # the full table has the same job
     status, out, _ = run("tables", "table1", "--drawn", "--records", tmp_path / "records")
     assert status == 0

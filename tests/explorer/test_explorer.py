@@ -431,6 +431,16 @@ def test_run_on_a_split_is_evaluated_on_its_test_pairs(tmp_path):
         assert one.evaluation.of == len(one.data.test)
 
 
+def test_rules_have_no_validation_pairs(models):
+    """Rules are learned from all pairs, so none can validate them."""
+    one = models.find("rules")
+    assert one.data.valid
+    assert not one.data.test
+    assert one.evaluation.which == "training"
+    assert one.evaluation.of == len(one.data.train) + len(one.data.valid)
+    assert models.find("jump").evaluation.which == "validation"
+
+
 def test_cache_of_a_recursive_aligner_is_bounded(models, monkeypatch):
     monkeypatch.setattr(recursive_aligner, "REMEMBERED", 3)
     aligner = models.find("rules").trained.model.aligner

@@ -252,7 +252,7 @@ def predict(
                 return best
             reason = "no target has a positive probability"
             if isinstance(model, Direct):
-                reason = model.refusal(sentence)
+                reason = model.refusal(sentence, max_length=max_length)
         return [Prediction.refusal(reason)]
 
     return [answers(i, sentence) for i, sentence in enumerate(sentences)]

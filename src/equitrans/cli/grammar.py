@@ -2,13 +2,17 @@
 
 import argparse
 import json
+import re
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from equitrans import models, training
 from equitrans.cli.arguments import Parser, add_json, add_model, load, note
 from equitrans.cli.console import Console, load_plots
-from equitrans.errors import ConfigError
+from equitrans.errors import ConfigError, shown
+from equitrans.settings import LONGEST_SENTENCE
 
 ABOUT = """\
 Show what a recursive aligner has learned: rules with the number of pairs that use them, pairs that
@@ -22,6 +26,12 @@ EXAMPLES = """\
 
 SHOWN = 20
 """Number of unexplained pairs that are printed; --json has all."""
+
+LONGEST_LINE = 500
+"""Largest number of characters of an unexplained pair or a warning; --json has all."""
+
+DRAWN = 100
+"""Largest number of words in the picture of a derivation."""
 
 
 def options() -> Parser:
@@ -56,63 +66,78 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _derive(asked: argparse.Namespace, trained: "training.Trained") -> int:
-    source = trained.words(asked.derive)
-    derivation = trained.model.derivation(source)
+    source, model = trained.words(asked.derive), trained.model
+    assert isinstance(model, models.Direct)
+    if asked.plot is not None and len(source) > DRAWN:
+        raise ConfigError(f"--plot draws at most {DRAWN} words; the sentence has {len(source)}")
+    derivation = model.derivation(source)
+    best = trained.predict([source])[0]
+    if best.is_refused:
+        note(
+            asked, f"{shown(asked.derive)}: {model.refusal(source, max_length=trained.max_length)}"
+        )
     if derivation is None:
-        note(asked, f"{asked.derive!r}: no derivation")
         return 1
     nested = _nested(derivation.root, source)
-    best = trained.predict([source])[0]
     if asked.json:
         content = {
             "source": asked.derive,
-            "target": trained.text(best.words),
-            "log_prob": best.log_prob,
+            "target": None if best.is_refused else trained.text(best.words),
+            "log_prob": None if best.is_refused else best.log_prob,
             "alignments": derivation.alignments,
             "tree": nested,
         }
+        # a derivation may be as deep as its sentence is long, and json needs two frames for each
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(limit + 4 * LONGEST_SENTENCE)
         print(json.dumps(content, ensure_ascii=False))
+        sys.setrecursionlimit(limit)
     else:
         print(derivation)
-        print(f"→ {trained.text(best.words)}")
+        if not best.is_refused:
+            print(f"→ {trained.text(best.words)}")
     if asked.plot is not None:
         plots = load_plots()
         plots.save_figure(plots.draw_tree(nested), asked.plot)
         note(asked, f"wrote {asked.plot}")
-    return 0
+    return 1 if best.is_refused else 0
 
 
-def _nested(node: "models.Node", source: Sequence[str]) -> dict[str, Any]:
+def _nested(root: "models.Node", source: Sequence[str]) -> dict[str, Any]:
     """A derivation as nested objects."""
-    return {
-        "rule": node.rule,
-        "words": list(source[node.start : node.stop]),
-        "start": node.start,
-        "children": [_nested(child, source) for child in node.children],
-    }
+    top: list[dict[str, Any]] = []
+    agenda = [(root, top)]
+    while agenda:
+        node, siblings = agenda.pop()
+        children: list[dict[str, Any]] = []
+        siblings.append(
+            {
+                "rule": node.rule,
+                "words": list(source[node.start : node.stop]),
+                "start": node.start,
+                "children": children,
+            }
+        )
+        agenda += [(child, children) for child in reversed(node.children)]
+    return top[0]
 
 
 def _print(learned: "models.Learned", trained: "training.Trained") -> None:
     console = Console()
-    names = models.Names(trained.symmetry)
-    rows = [
-        (names.rule(rule), n)
-        for rule, n in zip(learned.grammar.rules, learned.support, strict=True)
-    ]
-    width = max((len(text) for text, _ in rows), default=0)
-    explained = learned.pairs - len(learned.exceptions)
-    console.print(
-        f"{len(rows)} rules, {learned.bits:.0f} bits; "
-        f"{explained} of {learned.pairs} distinct pairs explained"
-    )
-    for text, support in rows:
-        console.print(f"  {text:{width}}  {support} pairs")
+    console.print(str(replace(learned, warnings=())))
     if learned.exceptions:
-        console.print(f"{len(learned.exceptions)} pairs are not explained:")
+        are = "pair is" if len(learned.exceptions) == 1 else "pairs are"
+        console.print(f"{len(learned.exceptions)} {are} not explained:")
         for pair, reason in learned.exceptions[:SHOWN]:
             source, target = trained.text(pair.source), trained.text(pair.target)
-            console.print(f"  {source} → {target}   ({reason})")
+            console.print(_line(f"  {source} → {target}   ({reason})"))
         if len(learned.exceptions) > SHOWN:
             console.print(f"  and {len(learned.exceptions) - SHOWN} more; --json has all")
     for warning in learned.warnings:
-        console.print(f"warning: {warning}")
+        console.print(_line(f"warning: {warning}"))
+
+
+def _line(text: str) -> str:
+    """A text on one line, cut if it is long."""
+    text = re.sub(r"[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]", " ", text)
+    return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]} …"

@@ -16,10 +16,14 @@ Show = Callable[[str, int, int | None], None]
 """A function of a text, the number of steps done, and the number of all steps if it is known."""
 
 
-def follow(steps: Iterable["training.Step"], console: Console) -> None:
-    """Train, and show the figures of the last epoch."""
+def follow(
+    start: Callable[[Callable[[str], None]], Iterable["training.Step"]], console: Console
+) -> None:
+    """Train, and show the figures of the last epoch. ``start`` begins the training; it receives a
+    function that shows a text before there are figures.
+    """
     with bar(console) as show:
-        for step in steps:
+        for step in start(lambda text: show(text, 0, None)):
             # rules are learned in one step
             show(str(step), getattr(step, "number", 1), getattr(step, "of", 1))
 
@@ -53,13 +57,15 @@ def bar(console: Console, jobs: int | None = None) -> Iterator[Show]:
 
 
 def _lines(console: Console, jobs: int | None) -> Iterator[Show]:
-    last, shown = None, 0.0
+    last, shown, begun = None, 0.0, time.monotonic()
 
     def show(text: str, done: int, total: int | None) -> None:
         nonlocal last, shown
+        # the first figures are printed at once, a text before them after 10 seconds
+        before = begun if done == 0 and not shown else shown
         if jobs is not None:
             console.print(f"{done} of {total}: {text}")
-        elif time.monotonic() - shown > EVERY:
+        elif time.monotonic() - before > EVERY:
             console.print(text)
             last, shown = None, time.monotonic()
         else:

@@ -3,7 +3,7 @@
 import os
 import re
 from argparse import SUPPRESS, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,22 +76,25 @@ def run(arguments: Sequence[str]) -> int:
     else:
         data = load_data(config.data, seed=config.seed)
         started = training.Run.create(asked.out, config, data)
-        _describe(console, data)
-    steps = started.train(data, device=device)
-    if asked.tensorboard:
-        steps = _written(steps, started.path / "tensorboard")
+        _describe(console, data, all_learned=config.model.learner == "rules")
+
+    def start(report: Callable[[str], None]) -> Iterator["training.Step"]:
+        steps = started.train(data, device=device, report=report)
+        return _written(steps, started.path / "tensorboard") if asked.tensorboard else steps
+
     try:
-        follow(steps, console)
+        follow(start, console)
     except KeyboardInterrupt:
         what = "continue" if started.has_checkpoint else "in the first epoch; start again"
         raise KeyboardInterrupt(
             f"interrupted; {what} with: equitrans train --resume {started.path}"
         ) from None
-    console.print(f"weights of the best epoch: {started.path / training.WEIGHTS}")
     trained = training.Trained.load(started.path, device=device)
     model = trained.model
     if model.learned is not None:
         _describe_rules(console, model.learned, started.path)
+    else:
+        console.print(f"weights of the best epoch: {started.path / training.WEIGHTS}")
     for name in analysis.stuck_classes(model, Rows.of(data.train, model.sharing)):
         console.print(
             f"class {name!r} was not learned: its target words do not come from its source words; "
@@ -315,13 +318,13 @@ def _absolute(path: str | None) -> str | None:
     return None if path is None else os.path.abspath(path)
 
 
-def _describe(console: Console, data: Data) -> None:
+def _describe(console: Console, data: Data, *, all_learned: bool) -> None:
     """Print the numbers of pairs, the classes, and class words that are in no pair."""
     names = ", ".join(f"{c.name} ({_few(c.source)})" for c in data.classes) or "none"
-    console.print(
-        f"{len(data.train)} training and {len(data.valid)} validation pairs ({data.origin}); "
-        f"classes: {names}",
-    )
+    pairs = f"{len(data.train)} training and {len(data.valid)} validation pairs ({data.origin})"
+    if all_learned:
+        pairs = f"{len(data.train) + len(data.valid)} pairs, all learned from ({data.origin})"
+    console.print(f"{pairs}; classes: {names}")
     if data.unseen:
         console.print(f"class words that no pair shows: {', '.join(data.unseen)}")
 
@@ -332,10 +335,7 @@ def _few(words: Sequence[str]) -> str:
 
 
 def _describe_rules(console: Console, learned: "models.Learned", path: Path) -> None:
-    """Print how many pairs the rules of a recursive aligner explain, and its warnings."""
-    console.print(
-        f"{len(learned.grammar)} rules explain {learned.pairs - len(learned.exceptions)} of "
-        f"{learned.pairs} pairs; equitrans grammar {path} shows them",
-    )
+    """Print where the rules of a recursive aligner are, and its warnings."""
+    console.print(f"rules: {path / 'grammar.json'}; equitrans grammar {path} shows them")
     for warning in learned.warnings:
         console.print(f"warning: {warning}")

@@ -169,9 +169,11 @@ def _perform(order: Order) -> Record:
     report = trained.evaluate(data.test, width=job.width)
     epochs = run.epochs()
     figures = run.figures()
+    pairs = len(data.train) + len(data.valid)
+    learned = pairs if config.model.learner == "rules" else len(data.train)
     record |= {
         "parameters": sum(p.numel() for p in trained.model.parameters()),
-        "pairs": {"train": len(data.train), "valid": len(data.valid), "test": len(data.test)},
+        "pairs": {"train": learned, "valid": pairs - learned, "test": len(data.test)},
         "seconds": {
             "training": round(epochs[-1]["seconds"], 1),
             "test": round(time.monotonic() - started, 1),

@@ -4,7 +4,8 @@ A table::
 
     title      what the experiment shows
     splits     its columns
-    seeds      number of trainings per row and split, with seeds 0, 1, …
+    seeds      number of trainings per row and split, with seeds 0, 1, …; learning rules uses no
+               seed, so such a row has one training
     row        name; settings, as on the command line of equitrans train (a row without settings has
                published figures only); published, percent by split; splits and seeds, where they
                differ from those above
@@ -44,13 +45,14 @@ class Row:
     published: Mapping[str, float] = field(default_factory=dict)
 
     def jobs(self, split: str, *, official: bool) -> list[Job]:
-        """The trainings of one table cell, by seed."""
+        """The trainings of one table cell, by seed; one training if learning uses no seed."""
         if self.settings is None or split not in self.splits:
             return []
-        return [
+        jobs = [
             Job.of(split, self.settings, seed=seed, width=self.width, official=official)
             for seed in range(self.seeds)
         ]
+        return jobs[:1] if jobs and jobs[0].config.model.learner == "rules" else jobs
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ class Direct(Model, ABC):
     ) -> list[list[Hypothesis[int]]]:
         """The ``n_best`` best targets of each source, best first."""
 
-    def refusal(self, words: Sequence[str]) -> str:
-        """The reason why a source without a target has none."""
+    def refusal(self, words: Sequence[str], *, max_length: int | None = None) -> str:
+        """The reason why a source has no target of up to ``max_length`` words."""
         return "no derivation"
 
     @abstractmethod

@@ -32,9 +32,10 @@ def fit(
     """Train on pairs in memory, without a directory; return the model of the best epoch.
 
     ``classes="discover"`` finds the classes in the pairs; there may be none. The default training
-    settings are those of the model's recipe. A model that does not fit its pairs gives a
-    LearningWarning. ``characters`` makes every character of a string a word. Calls in several
-    threads run one after the other, because torch has one random generator for all threads.
+    settings are those of the model's recipe. A model that does not fit its pairs and rules that are
+    not to be trusted give a LearningWarning. ``characters`` makes every character of a string a
+    word. Calls in several threads run one after the other, because torch has one random generator
+    for all threads.
 
     >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
     >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
@@ -54,7 +55,11 @@ def fit(
     training = training or usual_training(model)
     with _ONE_AT_A_TIME:
         trained = _fit(pairs, classes, model, training, seed=seed, characters=characters)
+    rules = () if trained.grammar is None else trained.grammar.warnings
+    found = [f"learned rules: {warning}" for warning in rules]
     if (warning := misfit_warning(trained, pairs, seed=seed)) is not None:
+        found.append(warning)
+    for warning in found:
         warnings.warn(warning, LearningWarning, stacklevel=2)
     return trained
 

@@ -6,7 +6,7 @@ yields one ``Rules`` for the grammar that it induced.
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -44,7 +44,10 @@ class Rules:
 
 
 Step = Epoch | Rules
-"""What a learning reports."""
+"""What a learning yields."""
+
+Report = Callable[[str], None]
+"""A function that shows a text."""
 
 
 class Learning(ABC):
@@ -52,6 +55,9 @@ class Learning(ABC):
 
     model: Model
     """The model with its current weights."""
+
+    report: Report | None = None
+    """Receives a text about each stage of a step that takes long."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Step]:
@@ -194,7 +200,8 @@ class RuleLearning(Learning):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self._seed)
             symmetry = self.model.symmetry
-            model = learn_rules(self._pairs, symmetry, partial(build, self._config, symmetry))
+            new = partial(build, self._config, symmetry)
+            model = learn_rules(self._pairs, symmetry, new, self.report)
         learned = model.learned
         loss = mean_loss(model, Rows.of(self._pairs[:LOSS_PAIRS], model.sharing))
         self.model = model.to(self._device)

@@ -52,7 +52,7 @@ from equitrans.settings import check_seed
 from equitrans.training.cards import Figures
 from equitrans.training.checkpoints import Checkpoint
 from equitrans.training.config import RunConfig
-from equitrans.training.learning import Learning, Step, longest_prediction, start
+from equitrans.training.learning import Learning, Report, Step, longest_prediction, start
 from equitrans.training.logs import check_orbits, check_step, read_log, trim_log
 from equitrans.training.tensors import pack
 from equitrans.training.trained import WEIGHTS, Trained
@@ -189,13 +189,16 @@ class Run:
             self._checkpoint.load(learning.state)
         return learning
 
-    def train(self, data: Data, *, device: str | torch.device = "cpu") -> Iterator[Step]:
+    def train(
+        self, data: Data, *, device: str | torch.device = "cpu", report: Report | None = None
+    ) -> Iterator[Step]:
         """Continue the run to its end; every step is logged before it is yielded."""
         with self._lock(), self._saving_divergence():
             remove_leftovers(self.path)
             if self.is_finished:
                 return
             learning = self.learning(data, device=device)
+            learning.report = report
             trim_log(self.path / LOG, learning.step)
             record = self._orbit_recorder(data, learning)
             # the first step is saved at once, so that an interrupt loses no complete epoch of a

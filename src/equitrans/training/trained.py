@@ -119,6 +119,11 @@ class Trained:
         """The classes and vocabularies of the model."""
         return self.model.symmetry
 
+    @property
+    def grammar(self) -> Learned | None:
+        """The learned rules with their evidence, or None; ``print`` shows them."""
+        return self.model.learned
+
     def words(self, sentence: str | Sequence[str]) -> Words:
         """The words of a source sentence; raise DataError if there are none or too many."""
         words = self._split(sentence)
@@ -181,14 +186,8 @@ class Trained:
             symmetry = Symmetry(symmetry.source, symmetry.target, tuple(classes), symmetry.kind)
         if not symmetry.classes:
             raise SymmetryError("the model has no classes; give the classes for the audit")
-        return audit(
-            self.model,
-            self._pairs(pairs),
-            symmetry,
-            tolerance=tolerance,
-            width=width,
-            max_length=self.max_length,
-        )
+        options = {"width": width, "max_length": self.max_length}
+        return audit(self.model, self._pairs(pairs), symmetry, tolerance=tolerance, **options)
 
     def orbits(
         self, sentence: str | Sequence[str], target: str | Sequence[str] | None = None

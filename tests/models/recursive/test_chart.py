@@ -177,8 +177,10 @@ def test_alignments_are_cached_until_the_weights_change():
 
 
 def test_the_cache_of_alignments_is_limited(monkeypatch):
-    monkeypatch.setattr(recursive_aligner, "REMEMBERED", 2)
     aligner = random_aligner()
+    sizes = [len(form) + sum(len(a.text) for a in aligner.alignments(form)) for form in FORMS[:2]]
+    aligner.forget()
+    monkeypatch.setattr(recursive_aligner, "REMEMBERED", sum(sizes))
     first, second = (aligner.alignments(form) for form in FORMS[:2])
     assert aligner.alignments(FORMS[0]) is first
     assert aligner.alignments(FORMS[1]) is second

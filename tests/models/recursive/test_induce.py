@@ -8,7 +8,7 @@ from equitrans.models.recursive.induce import NEAR_TIE, induce
 from equitrans.models.recursive.observe import Observation, Observations
 from equitrans.models.recursive.rules import HOLE, Rule, constant
 
-A, B, OP, TWICE = range(4)
+A, B, OP, TWICE, NOT = range(5)
 CODE = Code(symbols=6, targets=6, noise=0.01)
 GO = constant(0)
 
@@ -105,11 +105,17 @@ def test_a_grammar_of_the_shortest_observations_is_extended_to_all(monkeypatch):
     assert induced.lost == ()
 
 
-def test_rivals_on_the_shortest_observations_stay_rivals(monkeypatch):
+def test_longer_observations_decide_about_rivals(monkeypatch):
     short = induce(seen(A_TWICE, B_TWICE, SWAPPED))
     monkeypatch.setattr(induction, "SHORT", 3)
-    more = said((A, TWICE, OP, B), ("\3", "\0", "\0"))
-    induced = induce(seen(A_TWICE, B_TWICE, SWAPPED, more))
+    neutral, against = (
+        said((NOT, NOT, NOT, NOT), (GO,), 5),
+        said((B, TWICE, OP, A), ("\3", "\0", "\0")),
+    )
+    induced = induce(seen(A_TWICE, B_TWICE, SWAPPED, neutral))
+    assert len(induced.grammar) > len(short.grammar)
+    added = set(induced.grammar.rules) - set(short.grammar.rules)
     assert [set(rival.rules) for _, rival in induced.rivals] == [
-        set(rival.rules) for _, rival in short.rivals
+        {*rival.rules, *added} for _, rival in short.rivals
     ]
+    assert induce(seen(A_TWICE, B_TWICE, SWAPPED, against)).rivals == ()

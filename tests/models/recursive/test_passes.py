@@ -1,6 +1,7 @@
 """Passes over the observations: learning, drafts, pruning, and their description lengths."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -124,15 +125,29 @@ def test_lost_pairs_cost_the_bits_of_novelties_or_contradictions():
     expected = 2 * CODE.contradiction(1) + 3 * CODE.contradiction(2) + 5 * CODE.novelty(2)
     rule = Rule((HOLE, TWICE), (0,))
     lost = observations[:3]
-    assert learner.loss(lost, learner.grammar, [rule]) == pytest.approx(expected - choice(5, 10))
+    cost = learner.cost(lost, learner.grammar, [rule])
+    assert cost.bits == pytest.approx(expected)
+    assert cost.choice == pytest.approx(choice(5, 10))
     named = Rule((A, TWICE), (0,))
-    assert learner.loss(lost, learner.grammar, [named]) == pytest.approx(expected)
-    one = 2 * CODE.contradiction(1) - choice(2, 5)
-    assert learner.loss(lost[:1], learner.grammar, [named]) == pytest.approx(one)
+    assert learner.cost(lost, learner.grammar, [named]).choice == 0
+    one = learner.cost(lost[:1], learner.grammar, [named])
+    assert one.bits == pytest.approx(2 * CODE.contradiction(1))
+    assert one.choice == pytest.approx(choice(2, 5))
     # a grammar that does not derive the forms makes all pairs novelties
-    new = 2 * CODE.novelty(1) + 8 * CODE.novelty(2)
-    assert learner.loss(lost, Grammar([WORD]), [rule]) == pytest.approx(new)
-    assert learner.loss([], learner.grammar, [rule]) == 0
+    new = learner.cost(lost, Grammar([WORD]), [rule])
+    assert new.bits == pytest.approx(2 * CODE.novelty(1) + 8 * CODE.novelty(2))
+    assert new.choice == 0
+    assert learner.loss(lost) == pytest.approx(expected)
+    assert learner.loss([]) == 0
+
+
+def test_an_exception_never_saves_bits():
+    """One wrong pair among many: to tell which one it is takes more bits than the pair."""
+    wrong, right = seen((A, TWICE), "\0", 1), seen((A,), "\0", 5000)
+    learner = Learner([wrong, right], replace(CODE, noise=0.5), Grammar([WORD, DOUBLE]))
+    cost = learner.cost([wrong], learner.grammar, ())
+    assert cost.choice > cost.bits > 0
+    assert learner.bits([wrong]) > learner.bits([])
 
 
 def test_misfits_are_rules_in_holes_that_no_target_needs():
@@ -162,7 +177,7 @@ def test_the_description_length_counts_rules_exceptions_and_weights():
     ]
     learner = learned(observations, BOTH, WORD, DOUBLE)
     assert len(learner.misfits()) == 2
-    exceptions = 2 * CODE.novelty(1) + 2 * CODE.contradiction(1) - choice(2, 5)
+    exceptions = 2 * CODE.novelty(1) + 2 * CODE.contradiction(1)
     weights = 2 * 0.5 * math.log2(3 + 1)
     expected = CODE.rules([BOTH, WORD, DOUBLE]) + exceptions + weights
     assert learner.bits(observations[1:]) == pytest.approx(expected)

@@ -15,6 +15,7 @@ from equitrans.models.configs import TransducerConfig
 from equitrans.models.recursive.rules import HOLE, Rule
 from equitrans.models.recursive.weights import fit_weights
 from equitrans.paper.symmetry import LexicalClass, Symmetry
+from equitrans.training.config import TrainingConfig
 from equitrans.training.fitting import fit
 from equitrans.training.trained import Trained
 from tongues import TONGUES
@@ -214,8 +215,20 @@ def test_a_warning_names_a_rule_with_one_supporting_pair():
     train = [Pair((v,), (a,)) for v, a in zip(VERBS.source, VERBS.target, strict=True)] + [
         Pair(("walk", "twice"), ("WALK", "WALK"))
     ]
-    learned = fit(train, [VERBS], model=RECURSIVE).model.learned
-    assert any("only 1 pair supports □ twice → 0 0" in w for w in learned.warnings)
+    with pytest.warns(UserWarning, match="only 1 pair supports □ twice → 0 0"):
+        trained = fit(train, [VERBS], model=RECURSIVE)
+    assert "warning: only 1 pair supports □ twice → 0 0" in str(trained.grammar)
+    assert "  □ twice → 0 0  1 pair\n" in str(trained.grammar)
+    assert fit(train, [VERBS], training=TrainingConfig(epochs=1)).grammar is None
+
+
+def test_a_grammar_that_two_starts_find_is_no_rival():
+    (lists,) = (t for t in TONGUES if t.name == "lists")
+    train, _ = lists.pairs(80, seed=0)
+    warnings = fit(train, lists.classes, model=RECURSIVE).grammar.warnings
+    rivals = [w for w in warnings if "another grammar" in w]
+    assert len(rivals) == len({w.partition(":")[2] for w in rivals}) == 1
+    assert not any("longer sentences" in w for w in warnings)
 
 
 # --- the command line

@@ -209,14 +209,17 @@ def test_a_source_without_a_derivation_has_an_unfinished_prediction():
 
 
 @pytest.mark.parametrize("source", ["walk and look", "and walk", "look after", "walk left after"])
-def test_a_prediction_has_the_likelihood_of_its_alignments(source):
+def test_the_log_probability_of_a_prediction_is_its_negative_loss(source):
     model = model_of(noise=0.3)
     found = predict(model, source)
     assert len(found) == (1 if source == "and walk" else 2)
     for hypothesis in found:
         scores = joint(model, source.split(), TARGET.decode(hypothesis.words))
-        expected = math.log(0.7) + float(torch.logsumexp(scores, 0))
+        target = TARGET.decode(hypothesis.words)
+        expected = mixed(float(torch.logsumexp(scores, 0)), target, 0.3)
         assert hypothesis.log_prob == pytest.approx(expected, abs=1e-12)
+        loss = model.loss(unshared([Pair(tuple(source.split()), target)], WORLD)).detach()
+        assert hypothesis.log_prob == pytest.approx(-float(loss), abs=1e-12)
         assert hypothesis.finished
     assert found == sorted(found, key=lambda h: -h.log_prob)
     assert predict(model, source, n_best=1) == found[:1]
@@ -229,3 +232,18 @@ def test_the_likelihood_of_a_prediction_is_computed_in_double_precision():
     assert [h.log_prob for h in predict(model, "walk and look")] == pytest.approx(
         [h.log_prob for h in expected], abs=1e-13
     )
+
+
+def test_noise_decides_between_targets_of_different_lengths():
+    """With much noise, a short target may have a higher likelihood than a likelier alignment."""
+    rules = [Rule((VERB,), (0,)), *([Rule((HOLE, AFTER), (0,) * n) for n in (1, 4)])]
+    model = model_of(noise=0.5, rules=rules)
+    with torch.no_grad():
+        model.aligner.rule.copy_(torch.tensor([0.0, 0.0, 0.5]))
+        for parameter in (model.aligner.child, model.aligner.holds):
+            parameter.zero_()
+        for parameter in model.translator.parameters():
+            parameter.zero_()  # all words are equally likely
+    model.aligner.forget()
+    assert [len(a.text) for a in model.aligner.alignments((VERB, AFTER))] == [4, 1]
+    assert [len(h.words) for h in predict(model, "walk after")] == [1, 4]

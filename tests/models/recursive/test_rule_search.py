@@ -308,3 +308,17 @@ def test_new_left_sides_have_few_holes_over_spans_that_are_not_derivable(cautiou
             laid = list(here._layouts(i, j, size))
             assert len(laid) == len(set(laid))
             assert set(laid) == set(brute_layouts(form, i, j, size, known, most))
+
+
+def test_one_new_rule_may_meet_several_open_goals():
+    """The bits of the rule count once, so the explanation is within the bound of rivals."""
+    every = found([SWAP], (A, OP, OP), (GO, GO), n_best=50)
+    both = {Rule((A, HOLE, HOLE), (1, 2)), Rule((OP,), (~0,))}
+    assert both in [set(e.rules) for e in every]
+    assert every[0].bits < sum(map(CODE.rule, both)) <= RIVAL * every[0].bits
+
+
+def test_left_sides_as_long_as_a_sentence_are_tried():
+    """Their number of symbols is not limited by Python's recursion limit."""
+    search_ = search._Search(Grammar(), (A,) * 1200, (GO,), CODE, False, True)
+    assert next(search_._layouts(0, 1200, 1200))[0] == (A,) * 1200

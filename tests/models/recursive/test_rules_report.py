@@ -136,6 +136,19 @@ def rejected(content):
             "invalid symbol {'class': 'nouns'}; expected a word, a class or null",
         ),
         ({"left": [{"class": "verbs"}], "right": [0]}, "duplicate of an earlier rule"),
+        ({"right": ["RUN", 0]}, "constant 'RUN' is in a class; expected a word of no class"),
+        (
+            {"left": ["run", None], "right": []},
+            "'run' is in a class; expected a word of no class, or the class",
+        ),
+        ({"right": [1]}, "place 1 is 'and'; expected the place of a class or hole"),
+        ({"right": ["goo"]}, "unknown word 'goo'; did you mean 'go'?"),
+        ({"left": ["annd", None]}, "unknown word 'annd'; did you mean 'and'?"),
+        (
+            {"left": [" \ud800"]},
+            "unknown word ' \\ud800'; known: after, and, blue, green, jump, "
+            "left, look, red, right, run, twice, walk",
+        ),
     ],
 )
 def test_an_invalid_rule_is_reported_by_its_number(change, message):
@@ -150,6 +163,18 @@ def test_a_value_that_is_not_the_expected_list_is_rejected(name, value):
     kind = "strings" if name == "warnings" else "objects"
     message = f"not a grammar: {name} is {value!r}; it must be a list of {kind}"
     assert rejected(WRITTEN | {name: value}) == message
+
+
+@pytest.mark.parametrize("text", ["\x1b[2Jgone", "\ud800"])
+@pytest.mark.parametrize("place", ["warnings", "reason", "source"])
+def test_text_with_terminal_escapes_or_lone_surrogates_is_rejected(place, text):
+    (exception,) = WRITTEN["exceptions"]
+    if place == "warnings":
+        content = WRITTEN | {"warnings": [text]}
+    else:
+        change = {place: text if place == "reason" else [text]}
+        content = WRITTEN | {"exceptions": [exception | change]}
+    assert rejected(content).startswith("not a grammar: invisible character U+")
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -198,6 +223,9 @@ def test_weights_are_trained_on_the_largest_derivable_group_of_each_form():
 # --- the report
 
 
+OTHERS = ("twice", "and", "after", "red", "walk")
+
+
 def model_of(*rules):
     return build(CONFIG, WORLD, Learned(Grammar(rules), (), 0)).eval()
 
@@ -223,6 +251,11 @@ def test_a_report_counts_the_distinct_pairs_that_support_each_rule():
     assert learned.exceptions == ()
     assert learned.warnings == ()
     assert learned.bits == 31.5
+    assert str(learned).splitlines() == [
+        "2 rules, 32 bits; 4 of 4 distinct pairs explained",
+        "  <verbs> → 0    4 pairs",
+        "  □ twice → 0 0  2 pairs",
+    ]
     assert learned.noise == pytest.approx(0.5 / 5)
 
 
@@ -260,6 +293,9 @@ def test_a_warning_lists_the_rules_of_a_rival_grammar():
         "another grammar takes only 1.2 bits more: it has <verbs> twice → 0 0; □ and □ → 2 'go' 0",
         "another grammar takes only 3.0 bits more: it has fewer rules",
     )
+    many = Grammar([rule(f"left {other}", 0) for other in OTHERS])
+    (warning,) = report(FINE, WORD, DOUBLE, rivals=((1.0, many), (1.0, many))).warnings
+    assert warning.endswith("; 1 more")
 
 
 # --- warnings
@@ -289,3 +325,8 @@ def test_a_warning_says_that_the_rules_grow_with_the_data():
     assert warnings([[0], [0], [1], [1], [2], [2]]) == []
     (found,) = warnings([[0, 9], [1, 9], [2, 9], [3, 9], *[[9]] * 6])
     assert found.startswith("4 of 10 forms need a rule of their own: the number of rules grows")
+    assert found.endswith("predictions for longer sentences may be wrong")
+
+
+def test_few_forms_need_many_rules_in_any_case():
+    assert warnings([[n] for n in range(9)]) == []

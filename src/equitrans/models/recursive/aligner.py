@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from equitrans.models.recursive.chart import Semiring, Tree, inside
-from equitrans.models.recursive.rules import Form, Grammar, Span
+from equitrans.models.recursive.rules import Form, Grammar, Span, Yield
 
 KEPT = 16
 """Largest number of yields for each span and rule at its root, and of alignments of a form."""
@@ -25,8 +25,14 @@ KEPT = 16
 FAINT = 14.0
 """A chart drops a yield whose log score is this far or further below the best of its span."""
 
-REMEMBERED = 50_000
-"""Largest number of forms whose alignments are cached; the cache is cleared beyond it."""
+REMEMBERED = 10_000_000
+"""Largest size of the cache of alignments, in characters; the cache is cleared beyond it."""
+
+MOST_JOINS = 1_000_000
+"""Largest number of yields that are joined for one form: seconds. A form with more has none."""
+
+MOST_CHARACTERS = 50_000_000
+"""Largest number of characters of the yields that the chart of one form keeps: 200 MB."""
 
 
 @dataclass(frozen=True)
@@ -58,22 +64,35 @@ class Weights:
 
 @dataclass(frozen=True)
 class Alignment:
-    """A yield of a form and its log p(a | ℓ(x))."""
+    """A yield of a form and its log p(a | ℓ(x)). Yields that are too long to be built count as one
+    if they have the same length.
+    """
 
-    text: str
+    text: Yield
     log_prob: float
 
+    @property
+    def length(self) -> int:
+        """The number of target words."""
+        return self.text if isinstance(self.text, int) else len(self.text)
 
-Scores = dict[str, float]
+
+Scores = dict[Yield, float]
 """Log scores by yield."""
 
 
-@dataclass(frozen=True)
+class _TooManyYieldsError(Exception):
+    """A form has more yields than MOST_JOINS or MOST_CHARACTERS allow."""
+
+
+@dataclass
 class _Sum(Semiring[Scores]):
     """The semiring of yields: the log of the summed scores of the derivations of each yield."""
 
     grammar: Grammar
     weights: Weights
+    joins: int = 0
+    characters: int = 0
 
     def hole(self, r: int, k: int, part: Form, below: dict[int, Scores]) -> Scores:
         held, child_weights = self.weights.held(r, k, part), self.weights.child[r][k]
@@ -90,6 +109,9 @@ class _Sum(Semiring[Scores]):
     ) -> Scores:
         rule, weight = self.grammar.rules[r], self.weights.rule[r]
         total = {} if total is None else total
+        self.joins += math.prod(map(len, holes))
+        if self.joins > MOST_JOINS:
+            raise _TooManyYieldsError
         for yields in product(*(scores.items() for scores in holes)):
             below = dict(zip(rule.holes, [text for text, _ in yields], strict=True))
             text, score = rule.join(spans, below), weight + sum([score for _, score in yields])
@@ -97,11 +119,14 @@ class _Sum(Semiring[Scores]):
         return total
 
     def prune(self, total: Scores) -> Scores:
-        if len(total) == 1:
-            return total
-        best = max(total.values())
-        kept = {text: s for text, s in total.items() if s > best - FAINT}
-        return dict(_ranked(kept)) if len(kept) > KEPT else kept
+        if len(total) > 1:
+            best = max(total.values())
+            total = {text: s for text, s in total.items() if s > best - FAINT}
+            total = dict(_ranked(total)) if len(total) > KEPT else total
+        self.characters += sum([len(text) for text in total if isinstance(text, str)])
+        if self.characters > MOST_CHARACTERS:
+            raise _TooManyYieldsError
+        return total
 
 
 def _add(a: float, b: float) -> float:
@@ -109,9 +134,11 @@ def _add(a: float, b: float) -> float:
     return max(a, b) + math.log1p(math.exp(-abs(a - b)))
 
 
-def _ranked(scores: Scores) -> list[tuple[str, float]]:
-    """The best yields, best first; equal scores in the order of the yields."""
-    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:KEPT]
+def _ranked(scores: Scores) -> list[tuple[Yield, float]]:
+    """The best yields, best first; equal scores in the order of the yields, long ones last."""
+    return sorted(scores.items(), key=lambda item: (-item[1], isinstance(item[0], int), item[0]))[
+        :KEPT
+    ]
 
 
 @dataclass(frozen=True)
@@ -150,9 +177,15 @@ def _best(trees: Iterable[tuple[float, Tree]]) -> tuple[float, Tree]:
 
 
 def alignments(grammar: Grammar, weights: Weights, form: Form) -> list[Alignment]:
-    """The alignments of a form, likeliest first; empty if the form has no derivation."""
+    """The alignments of a form, likeliest first; empty if the form has no derivation or too many
+    yields.
+    """
+    try:
+        roots = inside(grammar, form, _Sum(grammar, weights))
+    except _TooManyYieldsError:
+        return []
     whole: Scores = {}
-    for scores in inside(grammar, form, _Sum(grammar, weights)).values():
+    for scores in roots.values():
         for text, score in scores.items():
             whole[text] = _add(whole[text], score) if text in whole else score
     if not whole:
@@ -180,6 +213,7 @@ class RecursiveAligner(nn.Module):
         self.child = nn.Parameter(torch.zeros(n, k, n))
         self.holds = nn.Parameter(torch.zeros(n, k, len(classes)))
         self._memory: dict[Form, list[Alignment]] = {}
+        self._remembered = 0
         self._weights: Weights | None = None
 
     def flat(self) -> Float[Tensor, " f"]:
@@ -196,15 +230,21 @@ class RecursiveAligner(nn.Module):
 
     def forget(self) -> None:
         """Clear all caches; required after every change of the weights."""
-        self._memory, self._weights = {}, None
+        self._memory, self._remembered, self._weights = {}, 0, None
 
     def alignments(self, form: Form) -> list[Alignment]:
-        """The alignments of a form, likeliest first, cached; empty if it has no derivation."""
+        """The alignments of a form, likeliest first, cached; empty if it has no derivation or too
+        many yields.
+        """
         found = self._memory.get(form)
         if found is None:
-            if len(self._memory) >= REMEMBERED:
-                self._memory = {}
-            found = self._memory[form] = alignments(self.grammar, self.weights(), form)
+            found = alignments(self.grammar, self.weights(), form)
+            self._remembered += len(form) + sum(
+                len(a.text) for a in found if isinstance(a.text, str)
+            )
+            if self._remembered > REMEMBERED:
+                self.forget()
+            self._memory[form] = found
         return found
 
     def tree(self, form: Form) -> Tree | None:

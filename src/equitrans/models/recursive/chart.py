@@ -8,13 +8,15 @@ hole and keeps only yields that are pieces of a given target.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Generic, TypeVar
 
-from equitrans.models.recursive.rules import Form, Grammar, Span
+from equitrans.models.recursive.rules import Form, Grammar, Span, Yield
+
+W = TypeVar("W")
 
 
 @dataclass(frozen=True)
@@ -29,27 +31,43 @@ class Tree:
     spans: tuple[Span, ...]
     children: tuple[tuple[int, "Tree"], ...]
 
+    @property
+    def span(self) -> Span:
+        """The span of the root; no other node of a derivation has it."""
+        return self.spans[0][0], self.spans[-1][1]
+
     def nodes(self) -> Iterator["Tree"]:
-        """The tree and all trees below it."""
-        yield self
-        for _, child in self.children:
-            yield from child.nodes()
+        """The tree and all trees below it, every tree before those below it."""
+        agenda = [self]
+        while agenda:
+            yield (node := agenda.pop())
+            agenda += [child for _, child in node.children]
+
+    def fold(self, value: Callable[["Tree", dict[int, W]], W]) -> W:
+        """The value of the root, where the value of a tree is a function of the tree and the values
+        of the trees in its holes. Derivations may be deeper than Python's recursion limit.
+        """
+        found: dict[Span, W] = {}
+        for node in reversed(list(self.nodes())):
+            found[node.span] = value(node, {k: found[child.span] for k, child in node.children})
+        return found[self.span]
 
 
-def yield_of(grammar: Grammar, tree: Tree) -> str:
-    """The yield of a derivation."""
-    below = {k: yield_of(grammar, child) for k, child in tree.children}
-    return grammar.rules[tree.rule].join(tree.spans, below)
+def yield_of(grammar: Grammar, tree: Tree) -> Yield:
+    """The yield of a derivation; its length if it is longer than LONGEST_PREDICTION."""
+    return tree.fold(lambda node, below: grammar.rules[node.rule].join(node.spans, below))
 
 
 def origins_of(grammar: Grammar, tree: Tree) -> list[int]:
     """The source position of every word of the yield; for a constant, its rule's first word."""
-    rule = grammar.rules[tree.rule]
-    below = {k: origins_of(grammar, child) for k, child in tree.children}
-    out: list[int] = []
-    for k in rule.right:
-        out += below[k] if k in below else [tree.spans[k if k >= 0 else rule.anchor][0]]
-    return out
+
+    def origins(node: Tree, below: dict[int, list[int]]) -> list[int]:
+        rule, out = grammar.rules[node.rule], []
+        for k in rule.right:
+            out += below[k] if k in below else [node.spans[k if k >= 0 else rule.anchor][0]]
+        return out
+
+    return tree.fold(origins)
 
 
 V = TypeVar("V")
@@ -187,13 +205,19 @@ class Parse:
 
     def tree(self) -> Tree | None:
         """The cheapest derivation of the target; None if it has none."""
-
-        def build(span: Span, text: str) -> Tree:
+        if self.root is None:
+            return None
+        agenda = [((0, len(self.form)), self.root)]
+        for span, text in agenda:  # it grows while it is read: parts come after the whole
             _, r, spans, texts = self.yields[span][text]
             used = zip(self.grammar.rules[r].used, texts, strict=True)
-            return Tree(r, spans, tuple((k, build(spans[k], below)) for k, below in used))
-
-        return None if self.root is None else build((0, len(self.form)), self.root)
+            agenda += [(spans[k], below) for k, below in used]
+        trees: dict[Span, Tree] = {}
+        for span, text in reversed(agenda):
+            _, r, spans, _ = self.yields[span][text]
+            children = tuple((k, trees[spans[k]]) for k in self.grammar.rules[r].used)
+            trees[span] = Tree(r, spans, children)
+        return trees[0, len(self.form)]
 
     def rules(self) -> set[int]:
         """The rules of the cheapest derivation of the target; empty if it has none."""
@@ -218,8 +242,8 @@ def parse(grammar: Grammar, form: Form, target: Target) -> Parse:
             if len(below) < len(used):
                 continue
             for texts in product(*below):
-                text = rule.join(places, dict(zip(used, texts, strict=True)))
-                if len(text) > most:
+                text = rule.join(places, dict(zip(used, texts, strict=True)), most)
+                if isinstance(text, int):
                     continue
                 cost = 1.0 + sum(b[t][0] for b, t in zip(below, texts, strict=True))
                 known = here.get(text)

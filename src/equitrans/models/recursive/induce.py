@@ -8,12 +8,12 @@ that cost more than they save are dropped.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.observe import Observation, Observations
-from equitrans.models.recursive.passes import Learner
+from equitrans.models.recursive.passes import Learner, Report
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
 
 SHORT = 100
@@ -41,7 +41,7 @@ class Induction:
     """Other grammars of nearly as few bits, each with the bits it takes more."""
 
 
-def induce(seen: Observations) -> Induction:
+def induce(seen: Observations, report: Report | None = None) -> Induction:
     """The grammar of fewest bits that was found.
 
     The result depends on the start, so several starts are tried on the shortest observations: the
@@ -55,9 +55,12 @@ def induce(seen: Observations) -> Induction:
 
     def try_start(start: Grammar, *, juxtapose: bool = False) -> None:
         limit = GIVE_UP * min((induced.bits for induced in found), default=math.inf)
-        found.append(_induce(short, code, start, juxtapose=juxtapose, limit=limit))
+        learner = Learner(short, code, start, juxtapose=juxtapose, limit=limit, report=report)
+        found.append(_induce(learner))
 
-    drafts = [_draft(short, code, Grammar([rule])) for rule in _class_words(short)]
+    drafts = [
+        _draft(Learner(short, code, Grammar([rule]), report=report)) for rule in _class_words(short)
+    ]
     least = min((bits for bits, _ in drafts), default=0.0)
     for bits, start in sorted(drafts, key=lambda draft: draft[0]):
         if bits <= GIVE_UP * least:
@@ -82,15 +85,32 @@ def induce(seen: Observations) -> Induction:
     if _suggests_juxtaposition(best.grammar):
         try_start(Grammar(_single_word_rules(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
+    # the order of rules does not matter: two starts often find one grammar
     rivals = {
-        induced.grammar.rules: (induced.bits - best.bits, induced.grammar)
+        frozenset(induced.grammar.rules): (induced.bits - best.bits, induced.grammar)
         for induced in found
         if 0 <= induced.bits - best.bits < NEAR_TIE
-        and set(induced.grammar.rules) != set(best.grammar.rules)
     }
+    rivals.pop(frozenset(best.grammar.rules), None)
     if len(short) < len(seen.all):
-        best = _extend(seen.all, code, best.grammar)
+        before, best = best, _extend(Learner(seen.all, code, best.grammar, report=report))
+        # what was added for longer observations is added to a rival too, and then all decide
+        added = [rule for rule in best.grammar.rules if rule not in before.grammar]
+        least = _bits(seen, code, best.grammar)
+        extended = [rival.plus(added) for _, rival in rivals.values()]
+        rivals = {
+            frozenset(rival.rules): (more, rival)
+            for rival in extended
+            if 0 <= (more := _bits(seen, code, rival) - least) < NEAR_TIE
+        }
+        rivals.pop(frozenset(best.grammar.rules), None)
     return replace(best, rivals=tuple(rivals.values()))
+
+
+def _bits(seen: Observations, code: Code, grammar: Grammar) -> float:
+    """The description length of all observations with a grammar."""
+    learner = Learner(seen.all, code, grammar)
+    return learner.bits([o for o in seen.all if learner.parse(o).root is None])
 
 
 def _class_words(observations: Iterable[Observation]) -> list[Rule]:
@@ -125,26 +145,19 @@ def _suggests_juxtaposition(grammar: Grammar) -> bool:
     )
 
 
-def _extend(observations: Sequence[Observation], code: Code, start: Grammar) -> Induction:
+def _extend(learner: Learner) -> Induction:
     """Extend a grammar of the shortest observations to all observations in one pass."""
-    learner = Learner(observations, code, start)
+    start, code = learner.grammar, learner.code
     lost = learner.learn()
     if learner.grammar is not start:
         lost = learner.prune()
-    bits = code.rules(learner.grammar.rules) + learner.loss(lost, learner.grammar, ())
+    bits = code.rules(learner.grammar.rules) + learner.loss(lost)
     return Induction(learner.grammar, code, tuple(lost), bits)
 
 
-def _induce(
-    observations: Sequence[Observation],
-    code: Code,
-    start: Grammar,
-    *,
-    juxtapose: bool,
-    limit: float,
-) -> Induction:
-    """Learn from ``start`` and again from the useful rules while the bits fall; then prune."""
-    learner = Learner(observations, code, start, juxtapose=juxtapose, limit=limit)
+def _induce(learner: Learner) -> Induction:
+    """Learn from the start and again from the useful rules while the bits fall; then prune."""
+    code = learner.code
     best: tuple[float, Grammar] | None = None
     for _ in range(MAX_PASSES):
         learner.learn()
@@ -162,11 +175,8 @@ def _induce(
     return Induction(learner.grammar, code, tuple(lost), learner.bits(lost))
 
 
-def _draft(
-    observations: Sequence[Observation], code: Code, start: Grammar
-) -> tuple[float, Grammar]:
+def _draft(learner: Learner) -> tuple[float, Grammar]:
     """The bits and the useful rules of a draft: each pair gets its cheapest single rule."""
-    learner = Learner(observations, code, start)
     best: tuple[float, Grammar] | None = None
     for _ in range(MAX_PASSES):
         learner.draft()

@@ -6,6 +6,7 @@ from typing import Any
 
 from equitrans.data import Pair
 from equitrans.errors import DataError, EquitransError, shown
+from equitrans.files import check_visible
 from equitrans.models.recursive.rules import HOLE, Grammar, Rule
 from equitrans.paper import Symmetry
 
@@ -29,6 +30,22 @@ class Learned:
     """Description length of the rules and the exceptions."""
     noise: float = 0.5
     """Assumed share of wrong pairs, at most 0.5."""
+    texts: tuple[str, ...] = ()
+    """Each rule as text."""
+
+    def __str__(self) -> str:
+        """A line for each rule with its support, and a line for each warning."""
+        explained = self.pairs - len(self.exceptions)
+        width = max(map(len, self.texts), default=0)
+        rows = zip(self.texts, self.support, strict=True)
+        return "\n".join(
+            [
+                f"{len(self.texts)} rules, {self.bits:.0f} bits; "
+                f"{explained} of {self.pairs} distinct pairs explained",
+                *(f"  {text:{width}}  {n} {'pair' if n == 1 else 'pairs'}" for text, n in rows),
+                *(f"warning: {warning}" for warning in self.warnings),
+            ]
+        )
 
     @classmethod
     def nothing(cls) -> "Learned":
@@ -47,11 +64,13 @@ class Node:
     stop: int
     children: tuple["Node", ...]
 
-    def walk(self, depth: int = 0) -> Iterator[tuple[int, "Node"]]:
+    def walk(self) -> Iterator[tuple[int, "Node"]]:
         """All nodes with their depths, root first."""
-        yield depth, self
-        for child in self.children:
-            yield from child.walk(depth + 1)
+        agenda = [(0, self)]
+        while agenda:
+            depth, node = agenda.pop()
+            yield depth, node
+            agenda += [(depth + 1, child) for child in reversed(node.children)]
 
 
 @dataclass(frozen=True)
@@ -133,6 +152,7 @@ def learned_from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
 
 
 def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
+    source_homes, target_homes = symmetry.homes
     classes = {
         c.name: symmetry.source_classes[words[0]]
         for c, words in zip(symmetry.classes, symmetry.members[0], strict=True)
@@ -145,15 +165,23 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
             return classes[name]
         if not isinstance(s, str):
             raise DataError(f"invalid symbol {shown(s)}; expected a word, a class or null")
-        return symmetry.source_classes[symmetry.source.encode([s])[0]]
+        (word,) = symmetry.source.encode([s])
+        if word in source_homes:
+            raise DataError(f"{shown(s)} is in a class; expected a word of no class, or the class")
+        return symmetry.source_classes[word]
 
     def place(k: Any, left: list[Any]) -> int:
         if isinstance(k, str):
-            return ~symmetry.target.encode([k])[0]
+            (word,) = symmetry.target.encode([k])
+            if word in target_homes:
+                raise DataError(f"constant {shown(k)} is in a class; expected a word of no class")
+            return ~word
         if type(k) is not int or not 0 <= k < len(left):
             raise DataError(
                 f"invalid place {shown(k)}; expected a word or a number from 0 to {len(left) - 1}"
             )
+        if isinstance(left[k], str):
+            raise DataError(f"place {k} is {shown(left[k])}; expected the place of a class or hole")
         return k
 
     rules: dict[Rule, int] = {}
@@ -170,8 +198,10 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
             rules[rule] = _number(table, "support", int)
         except EquitransError as error:
             raise DataError(f"rule {number}: {error}") from None
+    names = Names(symmetry)
     return Learned(
         grammar=Grammar(rules),
+        texts=tuple(map(names.rule, rules)),
         support=tuple(rules.values()),
         pairs=_number(content, "pairs", int),
         exceptions=tuple(map(_exception, _listed(content, "exceptions", dict))),
@@ -185,6 +215,7 @@ def _exception(table: dict[str, Any]) -> tuple[Pair, str]:
     """A pair that the rules do not explain, and the reason."""
     if not isinstance(reason := table.get("reason"), str):
         raise DataError(f"reason of an exception is {shown(reason)}; it must be a string")
+    check_visible(reason)
     source, target = (tuple(_listed(table, side, str)) for side in ("source", "target"))
     return Pair(source, target), reason
 
@@ -197,6 +228,9 @@ def _listed(table: dict[str, Any], name: str, kind: Any = object) -> list[Any]:
     found = table.get(name)
     if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
         raise DataError(f"{name} is {shown(found)}; it must be a list{_KINDS[kind]}")
+    if kind is str:
+        for text in found:
+            check_visible(text)
     return found
 
 

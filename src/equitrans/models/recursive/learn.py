@@ -12,15 +12,20 @@ from equitrans.models.recursive.induce import Induction, induce
 from equitrans.models.recursive.io import Learned, Names
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
-from equitrans.models.recursive.rules import Form
+from equitrans.models.recursive.passes import Report, silent
+from equitrans.models.recursive.rules import Form, Yield
 from equitrans.models.recursive.weights import fit_weights
 from equitrans.paper import Model, Symmetry
 
 UNCERTAIN = 0.02
 """Mean −log p of a form's alignment; above it the model warns that derivations are uncertain."""
 
-ONE_FORM = 0.3
-"""Share of forms that need a rule which no other form uses; above it the model warns."""
+ONE_FORM, FEW_FORMS = 0.3, 10
+"""Share of forms that need a rule which no other form uses; above it the model warns, unless it has
+seen fewer than ``FEW_FORMS`` forms, because few forms need many rules in any case."""
+
+RIVAL_RULES = 4
+"""Largest number of rules of another grammar in a warning."""
 
 UNEXPLAINED = 0.2
 """Share of pairs without an explanation; above it the model warns."""
@@ -32,16 +37,22 @@ def learn_rules(
     pairs: Iterable[Pair],
     symmetry: Symmetry,
     build: Callable[[Learned], Model],
+    report: Report | None = None,
 ) -> RecursiveTransducer:
-    """Learn a transducer from pairs; ``build`` creates the model for the induced rules."""
-    pairs = list(pairs)
+    """Learn a transducer from pairs; ``build`` creates the model for the induced rules, and
+    ``report`` receives a text about each stage.
+    """
+    pairs, report = list(pairs), report or silent
+    report(f"observing: {len(pairs)} pairs")
     seen = observe(pairs, symmetry)
-    induced = induce(seen)
+    induced = induce(seen, report)
     model = build(Learned(induced.grammar, (), 0))
     assert isinstance(model, RecursiveTransducer)
+    report(f"weighing: {len(induced.grammar)} rules")
     derived = _derived(seen, induced)
     uncertainty = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
     model.fit_translator()
+    report(f"checking: {len(pairs)} pairs")
     model.take(_report(model, pairs, seen, induced, uncertainty))
     return model.eval()
 
@@ -71,7 +82,7 @@ def _report(
     grammar, symmetry = induced.grammar, model.symmetry
     support: Counter[int] = Counter()
     by_form: dict[Form, set[int]] = {}
-    texts: dict[Form, str | None] = {}
+    texts: dict[Form, Yield | None] = {}
     exceptions: list[tuple[Pair, str]] = []
     outliers = {o.pair: o.reason for o in seen.outliers}
     for pair in distinct:
@@ -85,27 +96,33 @@ def _report(
         if text is None:
             exceptions.append((pair, outliers.get(pair, "no derivation")))
             continue
-        said = symmetry.target.decode(model.read_off(words, text))
-        if said == pair.target:
-            support.update(by_form[form])
+        if isinstance(text, int):
+            reason = f"the rules say: {text} words"
         else:
+            said = symmetry.target.decode(model.read_off(words, text))
+            if said == pair.target:
+                support.update(by_form[form])
+                continue
             reason = f"the rules say: {' '.join(said)}"
-            exceptions.append((pair, outliers.get(pair, reason)))
+        exceptions.append((pair, outliers.get(pair, reason)))
     names = Names(symmetry)
     unexplained = len(exceptions) / len(distinct)
     warnings = _warnings(model, by_form, support, unexplained, uncertainty)
     for bits, rival in induced.rivals:
         other = [names.rule(r) for r in rival.rules if r not in grammar]
+        if len(other) > RIVAL_RULES:
+            other[RIVAL_RULES:] = [f"{len(other) - RIVAL_RULES} more"]
         warnings.append(
             f"another grammar takes only {bits:.1f} bits more: it has "
             + ("; ".join(other) or "fewer rules")
         )
     return Learned(
         grammar=grammar,
+        texts=tuple(names.rule(rule) for rule in grammar.rules),
         support=tuple(support[r] for r in range(len(grammar))),
         pairs=len(distinct),
         exceptions=tuple(exceptions),
-        warnings=tuple(warnings),
+        warnings=tuple(dict.fromkeys(warnings)),
         bits=induced.bits,
         noise=min(0.5, (len(exceptions) + 0.5) / (len(distinct) + 1)),
     )
@@ -125,16 +142,17 @@ def _warnings(
     found = []
     if unexplained > UNEXPLAINED:
         found.append(f"{100 * unexplained:.0f} % of the pairs are not explained: {OUTSIDE}")
-    if len(by_form) > 2 and alone > ONE_FORM * len(by_form):
+    if len(by_form) >= FEW_FORMS and alone > ONE_FORM * len(by_form):
         found.append(
             f"{alone} of {len(by_form)} forms need a rule of their own: the number of rules grows "
-            f"with the data, so {OUTSIDE} (for example crossing or reversed word order); "
-            "predictions for longer sentences will be wrong"
+            f"with the data, so {OUTSIDE} (for example crossing or reversed word order), and "
+            "predictions for longer sentences may be wrong"
         )
     if uncertainty > UNCERTAIN:
         found.append(
             "the rules do not determine which derivation is right "
-            f"(−log p {uncertainty:.2f} per form): {OUTSIDE}; predictions are guesses"
+            f"(−log p {uncertainty:.2f} per form): {OUTSIDE}, and predictions for ambiguous "
+            "sentences are guesses"
         )
     for r, rule in enumerate(rules):
         if support[r] <= 1:

@@ -8,15 +8,19 @@ outside all classes, so theorems 2 and 3 hold as with any invariant aligner.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from equitrans.data import Pair
+from equitrans.errors import shown
 from equitrans.models.direct import Direct
 from equitrans.models.recursive.aligner import RecursiveAligner
 from equitrans.models.recursive.chart import Tree, origins_of, parse
 from equitrans.models.recursive.io import Derivation, Learned, Names, Node
+from equitrans.models.recursive.refusals import no_derivation
 from equitrans.models.recursive.rules import CONSTANTS, Form, constant_word
 from equitrans.paper import (
     EOS,
@@ -64,6 +68,7 @@ class RecursiveTransducer(Direct):
     def take(self, learned: Learned) -> None:
         """Replace support, exceptions, warnings and noise; the rules must be the same."""
         self.learned = learned
+        self.__dict__.pop("_unexplained", None)
         self.noise.fill_(learned.noise)
 
     def form(self, source: Sequence[int]) -> Form:
@@ -80,16 +85,36 @@ class RecursiveTransducer(Direct):
         names, rules = Names(self.symmetry), self.aligner.grammar.rules
         support = self.learned.support or (0,) * len(rules)
 
-        def node(tree: Tree) -> Node:
+        def node(tree: Tree, below: dict[int, Node]) -> Node:
             return Node(
-                rule=names.rule(rules[tree.rule]),
-                support=support[tree.rule],
-                start=tree.spans[0][0],
-                stop=tree.spans[-1][1],
-                children=tuple(node(child) for _, child in tree.children),
+                names.rule(rules[tree.rule]),
+                support[tree.rule],
+                *tree.span,
+                children=tuple(below.values()),
             )
 
-        return Derivation(tuple(source), node(tree), len(self.aligner.alignments(form)))
+        return Derivation(tuple(source), tree.fold(node), len(self.aligner.alignments(form)))
+
+    def refusal(self, words: Sequence[str], *, max_length: int | None = None) -> str:
+        form = self.form(self.symmetry.source.encode(words))
+        grammar = self.aligner.grammar
+        if found := self.aligner.alignments(form):
+            limit = "more than the limit" if max_length is None else f"the limit is {max_length}"
+            return f"the target would have {shown(found[0].length)} words; {limit}"
+        if grammar.has_too_many(form) or (0, len(form)) in grammar.analyses(form):
+            return "the sentence has too many derivations"
+        reason = no_derivation(grammar, form, words, Names(self.symmetry))
+        if (pair := self._unexplained.get(form)) is not None:
+            source, target = (shown(" ".join(side)) for side in pair)
+            reason += f"; unexplained training pair of this form: {source} → {target}"
+        return reason
+
+    @cached_property
+    def _unexplained(self) -> dict[Form, Pair]:
+        """For each form, the first training pair that the rules do not explain."""
+        known = self.symmetry.source.index.keys()
+        pairs = [pair for pair, _ in self.learned.exceptions if known >= set(pair.source)]
+        return {self.form(self.symmetry.source.encode(p.source)): p for p in reversed(pairs)}
 
     def read_off(self, source: Sequence[int], text: str) -> tuple[int, ...]:
         """The target of an alignment, with class words translated as the classes pair them."""
@@ -104,9 +129,7 @@ class RecursiveTransducer(Direct):
         return tuple(out)
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
-        length = (batch.target != PAD).sum(1)
-        uniform = -length * math.log(len(self.symmetry.target) - N_SPECIAL + 1)
-        out = uniform.to(self.noise.dtype)
+        out = (batch.target != PAD).sum(1).to(self.noise.dtype) * self._word_share
         for rows, joint in self._joint(batch):
             likely = self.marginal(joint, moment=moment)
             mixed = torch.logaddexp(
@@ -114,6 +137,11 @@ class RecursiveTransducer(Direct):
             )
             out = out.index_put((rows,), mixed)
         return -out
+
+    @property
+    def _word_share(self) -> float:
+        """Log u of one word, or of the end."""
+        return -math.log(len(self.symmetry.target) - N_SPECIAL + 1)
 
     def translation_table(self, words: Int[Tensor, " x"]) -> Float[Tensor, "x y"]:
         return self.spoken(words)
@@ -138,7 +166,7 @@ class RecursiveTransducer(Direct):
             length = int((target[0] != PAD).sum()) - 1
             columns = []
             for a in ranked:
-                if len(a.text) != length:
+                if isinstance(a.text, int) or len(a.text) != length:
                     columns.append(table.new_full((len(rows),), -math.inf))
                     continue
                 total = table.new_full((len(rows),), a.log_prob)
@@ -165,7 +193,10 @@ class RecursiveTransducer(Direct):
         prob = (real / real.sum(1, keepdim=True))[:, None].repeat(1, m, 1)
         for rows, joint in self._joint(batch):
             form = self.form(batch.source[rows[0]].tolist())
-            origins = [self.origins(form, a.text) for a in self.aligner.alignments(form)]
+            origins = [
+                [] if isinstance(a.text, int) else self.origins(form, a.text)
+                for a in self.aligner.alignments(form)
+            ]
             for row, scores in zip(rows.tolist(), joint, strict=True):
                 if bool((scores > -math.inf).any()):
                     prob[row] = 0
@@ -199,10 +230,14 @@ class RecursiveTransducer(Direct):
         ):
             length = sum(word >= N_SPECIAL for word in target)
             form = self.form(source)
-            ranked = [a for a in self.aligner.alignments(form) if len(a.text) == length]
-            shares = torch.softmax(torch.tensor([a.log_prob for a in ranked]), 0).tolist()
-            for share, a in zip(shares, ranked, strict=True):
-                for word, place in enumerate(self.origins(form, a.text)):
+            ranked = [
+                (a.text, a.log_prob)
+                for a in self.aligner.alignments(form)
+                if isinstance(a.text, str) and len(a.text) == length
+            ]
+            shares = torch.softmax(torch.tensor([log_prob for _, log_prob in ranked]), 0).tolist()
+            for share, (text, _) in zip(shares, ranked, strict=True):
+                for word, place in enumerate(self.origins(form, text)):
                     prob[row, word, place + 1] += share
         last = (batch.target == EOS)[:, :, None]
         return Parts(
@@ -223,8 +258,10 @@ class RecursiveTransducer(Direct):
     def predict(
         self, source: Int[Tensor, "b n"], *, max_length: int, n_best: int = 1
     ) -> list[list[Hypothesis[int]]]:
-        """The translations of the likeliest alignments. A source without a derivation gets one
-        unfinished hypothesis without words and with probability 0.
+        """The translations of the likeliest alignments of up to ``max_length`` words.
+
+        A source without a derivation, or whose likeliest alignment is longer, gets one unfinished
+        hypothesis without words and with probability 0.
         """
         words = torch.unique(source)
         rows = self.spoken(words)
@@ -235,34 +272,48 @@ class RecursiveTransducer(Direct):
         return [
             [
                 replace(h, tied=not tied.isdisjoint(row))
-                for h in self._rank([w for w in row if w >= N_SPECIAL], best, table)[:n_best]
+                for h in self._rank([w for w in row if w >= N_SPECIAL], best, table, max_length)[
+                    :n_best
+                ]
             ]
             for row in source.tolist()
         ]
 
     def _rank(
-        self, source: list[int], best: dict[int, int], table: dict[int, list[float]]
+        self,
+        source: list[int],
+        best: dict[int, int],
+        table: dict[int, list[float]],
+        max_length: int,
     ) -> list[Hypothesis[int]]:
         """The translations of all alignments of a source, by log p(y | x)."""
         ranked = self.aligner.alignments(self.form(source))
-        if not ranked:
+        if not ranked or ranked[0].length > max_length:
             return [Hypothesis((), -math.inf, finished=False)]
-        targets = dict.fromkeys(
-            tuple(
-                best[source[ord(c)]] if ord(c) < CONSTANTS else ord(c) - CONSTANTS for c in a.text
-            )
+        fitting = [
+            (a.text, a.log_prob)
             for a in ranked
+            if isinstance(a.text, str) and len(a.text) <= max_length
+        ]
+        targets = dict.fromkeys(
+            tuple(best[source[ord(c)]] if ord(c) < CONSTANTS else ord(c) - CONSTANTS for c in text)
+            for text, _ in fitting
         )
-        clear = math.log1p(-float(self.noise))
+        noise = float(self.noise)
         found = []
         for target in targets:
             scores = [
-                a.log_prob + sum(_spoken(source, table, c, y) for c, y in zip(a.text, target))  # noqa: B905
-                for a in ranked
-                if len(a.text) == len(target)
+                log_prob + sum(_spoken(source, table, c, y) for c, y in zip(text, target))  # noqa: B905
+                for text, log_prob in fitting
+                if len(text) == len(target)
             ]
-            joint = torch.tensor(scores, dtype=torch.float64)
-            found.append(Hypothesis(target, clear + float(self.marginal(joint))))
+            likely = self.marginal(torch.tensor(scores, dtype=torch.float64))
+            log_prob = torch.logaddexp(
+                math.log1p(-noise) + likely,
+                torch.tensor(noise, dtype=torch.float64).log()
+                + (len(target) + 1) * self._word_share,
+            )
+            found.append(Hypothesis(target, float(log_prob)))
         return sorted(found, key=lambda h: -h.log_prob)
 
     @torch.no_grad()

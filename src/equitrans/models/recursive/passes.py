@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from equitrans.models.recursive.chart import Parse, parse
 from equitrans.models.recursive.description import Code, choice
@@ -19,8 +19,19 @@ EFFORT, FAILURES = 30_000, 5
 DRAFT_EFFORT = 3_000
 """Tries per observation in a draft."""
 
+REPORTED = 100
+"""Number of observations between two reports of progress."""
+
 RECONSIDERED = 8
 """Largest number of rejected explanations that are tried again after pruning."""
+
+
+Report = Callable[[str], None]
+"""A function of a line of text about the progress of learning."""
+
+
+def silent(text: str) -> None:
+    """Report nothing."""
 
 
 class Learner:
@@ -34,8 +45,10 @@ class Learner:
         *,
         juxtapose: bool = False,
         limit: float = math.inf,
+        report: Report | None = None,
     ) -> None:
         self.observations, self.code, self.juxtapose = observations, code, juxtapose
+        self.report = report or silent
         self.grammar, self.limit = start, limit
         self.spent = 0.0
         """Bits of the rules that this pass added and of the pairs that it could not explain. The
@@ -57,6 +70,8 @@ class Learner:
         for at, o in enumerate(self.observations):
             if self.over_limit:
                 return missed
+            if at % REPORTED == 0:
+                self.report(f"searching: {self._counts(at)}")
             parsed = self.parse(o)
             if parsed.root is not None:
                 continue
@@ -65,10 +80,14 @@ class Learner:
                 contradicting.append(o)
                 continue
             self._explain(o, self.observations[at + 1 :])
+            self.report(f"searching: {self._counts(at + 1)}")
         for at, o in enumerate(contradicting):
             if self.parse(o).root is None:
                 self._explain(o, contradicting[at + 1 :])
         return [o for o in missed if self.parse(o).root is None]
+
+    def _counts(self, done: int) -> str:
+        return f"{done} of {len(self.observations)} forms, {len(self.grammar)} rules"
 
     @property
     def over_limit(self) -> bool:
@@ -79,8 +98,9 @@ class Learner:
         """Add for each observation the cheapest single rule that makes it derivable, even if the
         rule saves no bits. The first rules are large and later rules are parts of them.
         """
-        for o in self.observations:
+        for at, o in enumerate(self.observations):
             if self.parse(o).root is None:
+                self.report(f"drafting: {self._counts(at)}")
                 whole = Rule(o.form, tuple(0 for _ in o.target))
                 found = explain(
                     self.grammar,
@@ -136,14 +156,21 @@ class Learner:
         price = self.code.rules((*self.grammar.rules, *e.rules)) - self.code.rules(
             self.grammar.rules
         )
-        return self.loss(saved, self.grammar, e.rules) - price
+        cost = self.cost(saved, self.grammar, e.rules)
+        return cost.bits - cost.choice - price
 
-    def loss(self, lost: Iterable[Observation], grammar: Grammar, rules: Iterable[Rule]) -> float:
-        """Bits of observations that a grammar without ``rules`` does not derive."""
-        cost = _ExceptionCost(self, rules)
+    def loss(self, lost: Iterable[Observation]) -> float:
+        """Bits of observations that the grammar does not derive."""
+        return self.cost(lost, self.grammar, ()).bits
+
+    def cost(
+        self, lost: Iterable[Observation], grammar: Grammar, rules: Iterable[Rule]
+    ) -> "ExceptionCost":
+        """The cost of observations that a grammar without ``rules`` does not derive."""
+        cost = ExceptionCost(self, rules)
         for o in lost:
             cost.add(o, self.parse(o, grammar))
-        return cost.bits
+        return cost
 
     def reconsider(self, lost: list[Observation]) -> list[Observation]:
         """Use rejected explanations that make other rules unnecessary; return the observations
@@ -189,7 +216,7 @@ class Learner:
         A rule that could stand in a hole and never does needs a weight that excludes it. A weight
         learned from n forms takes ½ log n bits.
         """
-        exceptions = self.loss(lost, self.grammar, ())
+        exceptions = self.loss(lost)
         weights = len(self.misfits()) * 0.5 * math.log2(len(self.observations) + 1)
         return self.code.rules(self.grammar.rules) + exceptions + weights
 
@@ -233,9 +260,10 @@ class Learner:
             for rule in order:
                 if rule not in self.grammar or rule in keep:
                     continue
+                self.report(f"pruning: {len(self.grammar)} rules")
                 smaller = self.grammar.minus(rule)
                 price = self.code.rules(self.grammar.rules) - self.code.rules(smaller.rules)
-                kept, lost, cost = {}, [], _ExceptionCost(self, [rule])
+                kept, lost, cost = {}, [], ExceptionCost(self, [rule])
                 for o in sorted(users[rule], key=lambda o: len(o.form)):
                     parsed = self.parse(o, smaller)
                     if parsed.root is not None:
@@ -243,9 +271,9 @@ class Learner:
                         continue
                     lost.append(o)
                     cost.add(o, parsed)
-                    if cost.bits >= price:
+                    if cost.bits - cost.choice >= price:
                         break
-                if cost.bits < price:
+                if cost.bits - cost.choice < price:
                     self.grammar = smaller
                     again = True
                     for o, rules in kept.items():
@@ -258,23 +286,27 @@ class Learner:
         return [o for o in self.observations if o not in derived]
 
 
-class _ExceptionCost:
-    """Bits of the observations that are not derived without some rules."""
+class ExceptionCost:
+    """Bits of the observations that are not derived without some rules.
+
+    If they contradict the grammar, the rules give their forms a second derivation. The choice
+    between the two is a cost of the rules.
+    """
 
     def __init__(self, learner: Learner, rules: Iterable[Rule]) -> None:
         words = frozenset(s for rule in rules for s in rule.words)
         self._code = learner.code
         self._relevant = sum(o.count for o in learner.observations if words <= o.symbols)
-        self._sum, self._contradicting = 0.0, 0
+        self.bits, self._contradicting = 0.0, 0
 
     def add(self, o: Observation, parsed: Parse) -> None:
         """Count an observation; it is a contradiction if the grammar derives its form."""
         contradicts = parsed.derives_form
         each = self._code.contradiction if contradicts else self._code.novelty
-        self._sum += o.count * each(len(o.target))
+        self.bits += o.count * each(len(o.target))
         self._contradicting += o.count * contradicts
 
     @property
-    def bits(self) -> float:
-        """Bits so far, minus the bits that tell which pairs with the rules' words contradict."""
-        return self._sum - choice(self._contradicting, max(self._relevant, self._contradicting))
+    def choice(self) -> float:
+        """Bits that tell which pairs with the rules' words contradict."""
+        return choice(self._contradicting, max(self._relevant, self._contradicting))

@@ -10,9 +10,13 @@ either a source position (the translator translates the word there) or a constan
 outside all classes, written by the rule). Strings are cheap to join, compare and search.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
+from typing import cast
+
+from equitrans.settings import LONGEST_PREDICTION
 
 HOLE = -1
 """The symbol of a hole; all other symbols are classes of source words, numbered from 0."""
@@ -24,6 +28,9 @@ Form = tuple[int, ...]
 """The classes of a source sentence, ℓ_Σ(x)."""
 
 Span = tuple[int, int]
+
+Yield = str | int
+"""The yield of a derivation. A yield that is too long is never built: it is its length."""
 
 
 def constant(word: int) -> str:
@@ -78,16 +85,35 @@ class Rule:
     def _hash(self) -> int:
         return hash((self.left, self.right))
 
-    def join(self, spans: Sequence[Span], yields: dict[int, str]) -> str:
-        """The yield of the whole from the yields of its holes."""
-        return "".join(
+    def join(
+        self,
+        spans: Sequence[Span],
+        yields: Mapping[int, Yield],
+        longest: int = LONGEST_PREDICTION,
+    ) -> Yield:
+        """The yield of the whole from the yields of its holes; its length if it is longer than
+        ``longest``.
+
+        >>> Rule((HOLE, 5), (0, 0)).join([(0, 1), (1, 2)], {0: 3000})
+        6000
+        """
+        parts = [
             constant(~k) if k < 0 else yields[k] if k in yields else chr(spans[k][0])
             for k in self.right
-        )
+        ]
+        length = sum([part if isinstance(part, int) else len(part) for part in parts])
+        return "".join(cast(list[str], parts)) if length <= longest else length
 
 
-CACHED_PARTS = 300_000
-"""Largest number of parts of forms in a grammar's cache; the cache is cleared beyond it."""
+MOST_ANALYSES = 500_000
+"""Largest number of analyses of all spans of a form; a form with more has no derivation."""
+
+LONGEST_CACHED = 100
+"""Largest number of symbols of a part in a grammar's cache."""
+
+CACHED = 20_000_000
+"""Largest size of a grammar's cache, in symbols; the cache is cleared beyond it. An analysis counts
+as 30 symbols, because it takes as much memory."""
 
 Analysis = tuple[int, tuple[Span, ...]]
 """A rule's number, and the span of each symbol of its left side."""
@@ -104,6 +130,7 @@ class Grammar:
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self.rules = tuple(dict.fromkeys(rules))
         self._cache: dict[Form, tuple[Analysis, ...]] = {}
+        self._cached = 0
 
     def __contains__(self, rule: Rule) -> bool:
         return rule in self._members
@@ -140,11 +167,17 @@ class Grammar:
     def analyses(self, form: Form) -> dict[Span, tuple[Analysis, ...]]:
         """For every derivable span: each rule at its root, with the spans of the rule's symbols.
 
-        A span comes after all spans inside it. Equal parts of forms are analysed once.
+        A span comes after all spans inside it. Equal parts of forms are analysed once. A form with
+        more than MOST_ANALYSES analyses gets none.
         """
-        n, cache = len(form), self._cache
-        if len(cache) > CACHED_PARTS:
-            cache.clear()
+        return self._analyses(form) or {}
+
+    def has_too_many(self, form: Form) -> bool:
+        """Whether a form has more than MOST_ANALYSES analyses."""
+        return self._analyses(form) is None
+
+    def _analyses(self, form: Form) -> dict[Span, tuple[Analysis, ...]] | None:
+        n, left = len(form), MOST_ANALYSES
         rules = [
             (r, rule.left, len(rule.left), rule.left[0], rule.left[-1])
             for r, rule in self.usable(form)
@@ -154,16 +187,24 @@ class Grammar:
         for j in range(1, n + 1):
             last = form[j - 1]
             for i in range(j - 1, -1, -1):
-                part = form[i:j]
-                known = cache.get(part)
+                part = form[i:j] if j - i <= LONGEST_CACHED else None
+                known = None if part is None else self._cache.get(part)
                 if known is None:
                     first, size = form[i], j - i
-                    known = cache[part] = tuple(
-                        (r, tuple((p - i, q - i) for p, q in spans))
-                        for r, left, m, begin, end in rules
-                        if m <= size and begin in (first, HOLE) and end in (last, HOLE)
-                        for spans in lay(left, form, i, j, ends)
+                    ways = (
+                        (r, tuple([(p - i, q - i) for p, q in spans]))
+                        for r, side, m, begin, end in rules
+                        if m <= size
+                        and (begin == first or (begin == HOLE and ends[i]))
+                        and end in (last, HOLE)
+                        for spans in lay(side, form, i, j, ends)
                     )
+                    known = tuple(islice(ways, left + 1))
+                    if part is not None and len(known) <= left:
+                        self._keep(part, known)
+                left -= len(known)
+                if left < 0:
+                    return None
                 if known:
                     ends[i].append(j)
                     found[i, j] = (
@@ -175,6 +216,14 @@ class Grammar:
                     )
         return found
 
+    def _keep(self, part: Form, known: tuple[Analysis, ...]) -> None:
+        """Add the analyses of a part to the cache."""
+        self._cached += len(part) + 30 * len(known)
+        if self._cached > CACHED:
+            self._cache.clear()
+            self._cached = 0
+        self._cache[part] = known
+
 
 def lay(
     left: Sequence[int], form: Form, i: int, j: int, ends: Sequence[Sequence[int]]
@@ -183,29 +232,26 @@ def lay(
     with q in ``ends[p]``.
     """
     m = len(left)
-
-    def go(k: int, p: int) -> Iterator[tuple[Span, ...]]:
+    # a stack instead of recursion: a left side may have as many symbols as a sentence has words
+    stack: list[tuple[int, int, tuple[Span, ...]]] = [(0, i, ())]
+    while stack:
+        k, p, spans = stack.pop()
         symbol = left[k]
         if symbol != HOLE:
             if form[p] != symbol:
-                return
+                continue
             if k == m - 1:
                 if p + 1 == j:
-                    yield ((p, j),)
+                    yield (*spans, (p, j))
             elif p + 1 < j:
-                for rest in go(k + 1, p + 1):
-                    yield ((p, p + 1), *rest)
+                stack.append((k + 1, p + 1, (*spans, (p, p + 1))))
         elif k == m - 1:
             if j in ends[p] and (p, j) != (i, j):
-                yield ((p, j),)
+                yield (*spans, (p, j))
         else:
-            following = left[k + 1]
-            limit = j - (m - k - 1)
-            for q in ends[p]:
-                if q > limit:
-                    break
-                if following == HOLE or form[q] == following:
-                    for rest in go(k + 1, q):
-                        yield ((p, q), *rest)
-
-    return go(0, i)
+            following, limit = left[k + 1], j - (m - k - 1)
+            stack += [
+                (k + 1, q, (*spans, (p, q)))
+                for q in reversed(ends[p])
+                if q <= limit and following in (HOLE, form[q])
+            ]

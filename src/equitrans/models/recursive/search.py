@@ -74,7 +74,7 @@ def explain(
                     new |= {alone}
         bits = sum(map(search.price, new), 0.0)
         state = (tuple(open_), new)
-        if bits + len(open_) > bound or state in seen or (cautious and len(new) > 1):
+        if bits > bound or state in seen or (cautious and len(new) > 1):
             return
         seen.add(state)
         if open_:
@@ -85,9 +85,10 @@ def explain(
 
     push(((0, len(form), target),), frozenset())
     while heap and search.work < effort:
-        priority, _, bits, goals, new, size = heapq.heappop(heap)
-        if priority > bound:
-            break
+        _, _, bits, goals, new, size = heapq.heappop(heap)
+        # known and assumed rules are free, so other open goals may cost nothing
+        if bits + (code.least(size) if size else 0.0) > bound:
+            continue
         goal, rest = goals[0], goals[1:]
         ways = search.known(goal, new) if size == 0 else search.fresh(goal, size, bound - bits)
         for rule, below in ways:
@@ -219,18 +220,23 @@ class _Search:
     ) -> Iterator[tuple[tuple[int, ...], tuple[Span, ...]]]:
         """Left sides of a size over a span, with the spans of their symbols."""
         form, derivable = self.form, self.derivable
-
-        def go(p: int, k: int, open_: int) -> Iterator[tuple[tuple[int, ...], tuple[Span, ...]]]:
+        most = 0 if self.cautious else 2 if size <= TWO_OPEN_HOLES else 1
+        # a stack instead of recursion: a left side may have as many symbols as a sentence has words
+        stack: list[tuple[int, int, tuple[int, ...], tuple[Span, ...]]] = [(i, most, (), ())]
+        while stack:
+            p, open_, left, spans = stack.pop()
+            k = size - len(left)
             if k == 0:
                 if p == j:
-                    yield (), ()
-                return
-            for q in range(p + 1, j - k + 2) if open_ else derivable[p]:
-                if q > j - k + 1 or (p, q) == (i, j):
-                    break
-                for left, spans in go(q, k - 1, open_ - (q not in derivable[p])):
-                    yield (HOLE, *left), ((p, q), *spans)
-            for left, spans in go(p + 1, k - 1, open_):
-                yield (form[p], *left), ((p, p + 1), *spans)
-
-        return go(i, size, 0 if self.cautious else 2 if size <= TWO_OPEN_HOLES else 1)
+                    yield left, spans
+                continue
+            if p >= j:
+                continue
+            last = j - k + 1
+            stack.append((p + 1, open_, (*left, form[p]), (*spans, (p, p + 1))))
+            ends = range(p + 1, last + 1) if open_ else derivable[p]
+            stack += [
+                (q, open_ - (q not in derivable[p]), (*left, HOLE), (*spans, (p, q)))
+                for q in reversed(ends)
+                if q <= last and (p, q) != (i, j)
+            ]

@@ -117,18 +117,21 @@ class _Tiler:
                 if piece and self.pieces.at(piece, p):
                     self._go(p + len(piece), after, {**bound, k: piece})
         else:
-            run = _run(self.target, p, span)
-            for size in _sizes(run):
+            run, certain = _run(self.target, p, span)
+            for size in _sizes(run, certain):
                 self._go(p + size, after, {**bound, k: run[:size]})
 
 
-def _run(target: Target, start: int, span: Span) -> Target:
+def _run(target: Target, start: int, span: Span) -> tuple[Target, int]:
     """The longest piece of a target from ``start`` that a span may yield, restricted to atoms that
-    may come from the span.
+    may come from the span; and how many of its first words can come from nothing else.
     """
     i, j = span
-    out = []
+    out: list[str] = []
+    certain: int | None = None
     for atoms in target[start:]:
+        if certain is None and (len(atoms) > 1 or ord(atoms) >= CONSTANTS):
+            certain = len(out)
         if len(atoms) == 1:
             if not (i <= ord(atoms) < j or ord(atoms) >= CONSTANTS):
                 break
@@ -137,18 +140,21 @@ def _run(target: Target, start: int, span: Span) -> Target:
             out.append(own)
         else:
             break
-    return tuple(out)
+    return tuple(out), len(out) if certain is None else certain
 
 
-def _sizes(run: Target) -> Sequence[int]:
+def _sizes(run: Target, certain: int) -> Sequence[int]:
     """The possible lengths of the yield of a hole at the start of a run, longest first.
 
-    A run of unambiguous positions comes from the hole alone, so it consists of copies of one piece.
+    The first ``certain`` words come from the hole alone, so they consist of copies of one piece,
+    the last of which may be longer than they are.
 
-    >>> list(_sizes(("a", "b", "a", "b")))
-    [4, 2]
+    >>> _sizes(("a", "b", "a", "b"), 4), _sizes(("a", "b", "a", "b"), 3)
+    ([4, 2], [4, 3, 2])
     """
     n = len(run)
-    if any(len(atoms) > 1 or ord(atoms) >= CONSTANTS for atoms in run):
-        return range(n, 0, -1)
-    return [size for size in range(n, 0, -1) if n % size == 0 and run[:size] * (n // size) == run]
+    return [
+        size
+        for size in range(n, 0, -1)
+        if run[size:certain] == run[: max(0, certain - size)] and (certain < n or n % size == 0)
+    ]
