@@ -36,7 +36,12 @@ _COUNTERS: dict[str, type] = {
     "finished": bool,
 }
 
-_FIRST_START = {"best_accuracy": 1.0, "start": 1, "epochs_before": 0, "updates_before": 0}
+_FIRST_START: dict[str, Any] = {
+    "best_accuracy": 1.0,
+    "start": 1,
+    "epochs_before": 0,
+    "updates_before": 0,
+}
 """Counters that checkpoints of earlier versions lack; they never start again."""
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -124,7 +129,7 @@ class Checkpoint:
         """Raise RunError unless a step is a count and a second moment has no negative numbers."""
         if name.endswith(".step"):
             if not (0 <= value < _MOST and value == value.round()):
-                found = f"{name} is {float(value)}; expected a whole number from 0 to 2**31"
+                found = f"{name} is {float(value)}; expected a total number from 0 to 2**31"
                 raise RunError(f"{self.path} is damaged: {found}")
         elif name.endswith(".exp_avg_sq") and (value < 0).any():
             raise RunError(f"{self.path} is damaged: {name} has negative numbers")
@@ -143,8 +148,12 @@ def _counters(path: Path, header: Header) -> dict[str, Any]:
             least, most = -1.0, math.inf  # of the first epoch, and without validation pairs
         if type(value) is not kind or not least <= value <= most:
             raise RunError(f"{path} is damaged: {name} is {shown(value)}")
-    if found["best_epoch"] > found["epoch"]:
-        raise RunError(
-            f"{path} is damaged: best_epoch is {found['best_epoch']}, but epoch is {found['epoch']}"
-        )
+    for less, total in (
+        ("best_epoch", "epoch"),
+        ("epochs_before", "epoch"),
+        ("updates_before", "updates"),
+    ):
+        if found[less] > found[total]:
+            values = f"{less} is {found[less]}, but {total} is {found[total]}"
+            raise RunError(f"{path} is damaged: {values}")
     return found
