@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from equitrans import training
-from equitrans.data import Pair, join_words, load_split, read_pairs
+from equitrans.data import Pair, join_words, load_split, read_pairs, recorded_split
 from equitrans.errors import ConfigError, VocabularyError, nearest
 
 if TYPE_CHECKING:
@@ -141,12 +141,14 @@ def find_pairs(asked: argparse.Namespace, trained: "training.Trained") -> tuple[
     if asked.data is not None:
         origin, pairs = asked.data, read_pairs(asked.data, characters=trained.characters)
     else:
-        name, scan_dir = asked.split, asked.scan_dir
-        if name is None:
-            name, scan_dir = trained.origin.split, scan_dir or trained.origin.scan_dir
-        if name is None:
+        origin = asked.split or trained.origin.split
+        if origin is None:
             raise ConfigError(f"{asked.run} was not trained on a SCAN split; give --data FILE")
-        origin, pairs = name, getattr(load_split(name, scan_dir), asked.part)
+        if asked.split is None and asked.scan_dir is None:
+            split = recorded_split(origin, trained.origin.scan_dir)
+        else:
+            split = load_split(origin, asked.scan_dir)
+        pairs = getattr(split, asked.part)
     for pair in pairs:
         try:
             trained.symmetry.source.encode(pair.source)

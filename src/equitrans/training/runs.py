@@ -28,7 +28,7 @@ from typing import Any
 import torch
 
 from equitrans.analysis import family, orbits
-from equitrans.data import Data, Pair, load_data, split_words
+from equitrans.data import Data, Pair, recorded_data, split_words
 from equitrans.errors import (
     ConfigError,
     DataError,
@@ -140,11 +140,12 @@ class Run:
 
     def load_data(self) -> Data:
         """The data of the run; raise RunError if they have changed since it was created."""
-        known = self.trained.symmetry.classes
-        data = load_data(self.config.data, seed=self.config.seed, classes=known)
-        if data.digest != self.digest:
+        config, classes = self.config.data, self.trained.symmetry.classes
+        data = recorded_data(config, seed=self.config.seed, classes=classes, digest=self.digest)
+        if data is None:
+            where = config.file or config.scan_dir or config.split
             raise RunError(
-                f"{data.origin} has changed since {self.path} was created; the run cannot continue"
+                f"{where} has changed since {self.path} was created; the run cannot continue"
             )
         return data
 
