@@ -64,7 +64,14 @@ from equitrans.settings import (
 )
 from equitrans.training import hub
 from equitrans.training.cards import Origin, model_card
-from equitrans.training.tensors import Budget, check_tensors, pack, read_header, read_tensors
+from equitrans.training.tensors import (
+    Budget,
+    check_tensors,
+    check_weights,
+    pack,
+    read_header,
+    read_tensors,
+)
 
 WEIGHTS = "model.safetensors"
 GRAMMAR = "grammar.json"
@@ -294,10 +301,8 @@ class Trained:
         trained = cls.load_description(directory, budget=budget)
         shapes = {name: tuple(t.shape) for name, t in trained.model.state_dict().items()}
         check_tensors(path, header, shapes)
-        weights = read_tensors(path)
-        trained.model.load_state_dict(weights)
-        if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
-            raise RunError(f"{path} has NaN or infinite weights; train the model again")
+        trained.model.load_state_dict(read_tensors(path))
+        check_weights(path, trained.model.state_dict())
         trained.model.to(device).eval()
         return trained
 
