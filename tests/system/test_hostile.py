@@ -212,7 +212,11 @@ HOSTILE = {
     ),
     "a pipe that never ends": (
         lambda p: ((p / "config.json").unlink(), os.mkfifo(p / "config.json")),
-        "{p} is not a complete run directory: config.json is missing",
+        "{p}/config.json is a pipe or a device; expected a file",
+    ),
+    "a log that never ends": (
+        lambda p: os.mkfifo(p / "epochs.jsonl"),
+        "{p}/epochs.jsonl is a pipe or a device; expected a file",
     ),
     "a device": (
         lambda p: link(p, "config.json", "/dev/zero"),

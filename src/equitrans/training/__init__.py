@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from equitrans.training.learning import Rules, Step
     from equitrans.training.loop import Epoch
     from equitrans.training.runs import Run
-    from equitrans.training.trained import WEIGHTS, Trained
+    from equitrans.training.saving import WEIGHTS
+    from equitrans.training.trained import Trained
 
 __getattr__, __dir__, __all__ = face(__name__)

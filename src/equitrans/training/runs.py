@@ -21,7 +21,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,9 @@ from equitrans.training.checkpoints import Checkpoint
 from equitrans.training.config import RunConfig
 from equitrans.training.learning import Learning, Step, longest_prediction, start
 from equitrans.training.logs import check_orbits, check_step, read_log, trim_log
+from equitrans.training.saving import WEIGHTS, write_grammar
 from equitrans.training.tensors import pack
-from equitrans.training.trained import WEIGHTS, Trained
+from equitrans.training.trained import Trained
 
 STATE, LOG, ORBITS = "state.safetensors", "epochs.jsonl", "orbits.jsonl"
 BROKEN = "broken.safetensors"
@@ -208,7 +209,7 @@ class Run:
                 record(finished=finished)
                 if finished or time.monotonic() - saved_at > CHECKPOINT_SECONDS:
                     if learning.best_step > saved_best:
-                        replace(self.trained, model=learning.model).save_grammar(self.path)
+                        write_grammar(self.path, learning.model)
                         write_atomically(self.path / WEIGHTS, pack(learning.best))
                     self._save_checkpoint(learning, finished=finished)
                     saved_at, saved_best = time.monotonic(), learning.best_step

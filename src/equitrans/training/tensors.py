@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from equitrans.errors import RunError, named, shown
@@ -93,8 +93,14 @@ def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
             raise RunError(f"{path}: {named(name)} has NaN or infinite numbers; train again")
 
 
-def check_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """Raise RunError if a weight is NaN, infinite or so large that predictions would overflow."""
+def load_weights(path: Path, header: Header, model: nn.Module) -> None:
+    """Copy the weights of a file into a model; raise RunError unless they fit. A weight that is
+    NaN, infinite or so large that predictions would overflow is rejected.
+    """
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    check_tensors(path, header, shapes)
+    model.load_state_dict(read_tensors(path))
+    weights = model.state_dict()
     if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
         raise RunError(f"{path} has NaN or infinite weights; train the model again")
     for name, tensor in weights.items():
