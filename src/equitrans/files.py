@@ -12,7 +12,7 @@ import socket
 import sys
 import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -62,28 +62,75 @@ def write_atomically(path: Path | str, content: bytes | str) -> None:
     A reader sees the old content or the new one, never a mixture. Symbolic links are followed;
     devices are written to directly.
     """
-    path = Path(path).resolve()
-    content = content.encode() if isinstance(content, str) else content
+    path = Path(os.path.realpath(path))  # Path.resolve() raises RuntimeError for a loop of links
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     if path.exists() and not path.is_file():
         with path.open("wb") as device:
-            device.write(content)
+            device.write(_encoded(content))
         return
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with _errors_name(path):
-        try:
-            temporary.unlink(missing_ok=True)  # left by a killed process with our process number
-            with temporary.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
+    temporary = _temporary(path)
+    with _errors_name(path), _removing(temporary):
+        _write_flushed(temporary, content)
+        os.replace(temporary, path)
         flush(path.parent)
+
+
+def write_together(folder: Path, contents: Mapping[str, bytes | str | None]) -> None:
+    """Replace files of a folder that belong together; None removes a file.
+
+    All contents are written beside the old files first, so a full disk changes nothing. Then the
+    last file is removed, the others are replaced, and the last file appears: a folder with this
+    file is complete. The caller holds the folder's lock.
+    """
+    paths = {name: folder / name for name in contents}
+    new = {name: _temporary(paths[name]) for name, text in contents.items() if text is not None}
+    with _removing(*new.values()):
+        for name, temporary in new.items():
+            with _errors_name(paths[name]):
+                _write_flushed(temporary, contents[name] or "")
+    # from here on temporary files stay after an error: ``refuse_used`` knows the folder by them
+    (*_, last) = paths.values()
+    last.unlink(missing_ok=True)
+    flush(folder)
+    for name, path in paths.items():
+        with _errors_name(path):
+            if name in new:
+                os.replace(new[name], path)
+            else:
+                path.unlink(missing_ok=True)
+    flush(folder)
+
+
+def _encoded(content: bytes | str) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def _write_flushed(path: Path, content: bytes | str) -> None:
+    """Write a new temporary file to the disk."""
+    path.unlink(missing_ok=True)  # left by a killed process with our process number
+    with path.open("xb") as file:
+        file.write(_encoded(content))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _removing(*paths: Path) -> Iterator[None]:
+    """Remove temporary files after an error."""
+    try:
+        yield
+    except BaseException:
+        for path in paths:
+            with suppress(OSError):
+                path.unlink()
+        raise
 
 
 @contextmanager
@@ -233,24 +280,29 @@ def _reason(wrong: Exception) -> str:
 
 
 def refuse_links(directory: Path) -> None:
-    """Raise RunError if a file of the directory links to a place outside it: the author of a model
-    directory must not choose which other files are read or written.
+    """Raise RunError if a file of the directory links to a place outside it, or is a pipe or a
+    device: the author of a model directory must not choose which other files are read or written,
+    or make a command wait.
     """
     home = os.path.realpath(directory)
     for path in directory.iterdir() if directory.is_dir() else ():
         if path.is_symlink() and os.path.dirname(os.path.realpath(path)) != home:
             raise RunError(f"{path} is a link to {path.readlink()}, outside of the directory")
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise RunError(f"{path} is a pipe or a device; expected a file")
 
 
 def refuse_used(path: Path | str, *, resumable: bool = False) -> None:
-    """Raise RunError unless ``path`` is absent or empty. Lock and temporary files of a killed
-    process do not count.
+    """Raise RunError unless ``path`` is absent or empty. The files of a killed process do not
+    count: lock, temporary files, and parts of a model that waits for its config.json.
     """
     path = Path(path)
     names = {p.name for p in path.iterdir()} if path.is_dir() else set()
     leftovers = {name for name in names if name.startswith(".") and name.endswith(".tmp")}
     leftovers |= {LOCK, "vocabulary.json"} if LOCK in names else set()
-    if (path.exists() and not path.is_dir()) or names - leftovers:
+    if "config.json" not in names and any(n.startswith(".config.json.") for n in leftovers):
+        leftovers |= {"vocabulary.json", "grammar.json", "model.safetensors", "README.md"}
+    if (os.path.lexists(path) and not path.is_dir()) or names - leftovers:
         run = f", or continue it with equitrans train --resume {path}"
         hint = run if resumable and "epochs.jsonl" in names else ""
         raise RunError(f"{path} already exists; choose another directory{hint}")

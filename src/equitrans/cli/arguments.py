@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from equitrans import training
-from equitrans.data import Pair, load_split, read_pairs
+from equitrans.data import Pair, load_split, read_pairs, recorded_split
 from equitrans.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
@@ -138,12 +138,14 @@ def find_pairs(asked: argparse.Namespace, trained: "training.Trained") -> tuple[
     """Return the pairs of --data or --split, else of the model's own split."""
     if asked.data is not None:
         return read_pairs(asked.data, characters=trained.characters)
-    name, scan_dir = asked.split, asked.scan_dir
-    if name is None:
-        name, scan_dir = trained.origin.split, scan_dir or trained.origin.scan_dir
+    name = asked.split or trained.origin.split
     if name is None:
         raise ConfigError(f"{asked.run} was not trained on a SCAN split; give --data FILE")
-    pairs: tuple[Pair, ...] = getattr(load_split(name, scan_dir), asked.part)
+    if asked.split is None and asked.scan_dir is None:
+        split = recorded_split(name, trained.origin.scan_dir)
+    else:
+        split = load_split(name, asked.scan_dir)
+    pairs: tuple[Pair, ...] = getattr(split, asked.part)
     return pairs
 
 

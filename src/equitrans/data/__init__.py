@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         read_pairs,
         split_words,
     )
+    from equitrans.data.recorded import recorded_data, recorded_split
     from equitrans.data.scan import (
         CLASSES,
         DIRECTIONS,

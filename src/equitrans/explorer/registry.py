@@ -1,5 +1,6 @@
 """The models of the page, each loaded once: requests name them and never reach the disk."""
 
+import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -72,7 +73,7 @@ class Registry:
         """Load the models of some directories; equal names get numbers."""
         entries: dict[str, Entry] = {}
         for path in map(Path, paths):
-            stem = path.resolve().name or "model"
+            stem = os.path.basename(os.path.realpath(path)) or "model"
             names = (stem if n == 1 else f"{stem}-{n}" for n in count(1))
             name = next(name for name in names if name not in entries)
             trained = Trained.load(path)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from equitrans.training.loop import Epoch
     from equitrans.training.misfit import misfit_warning
     from equitrans.training.runs import Run
-    from equitrans.training.trained import WEIGHTS, Trained
+    from equitrans.training.saving import WEIGHTS
+    from equitrans.training.trained import Trained
 
 __getattr__, __dir__, __all__ = face(__name__)

@@ -92,6 +92,9 @@ class Origin:
                 raise ConfigError(
                     f"origin.{part} is {shown(content[part])}; expected a table of plain values"
                 )
+        for name in ("split", "scan_dir"):
+            if not isinstance(found := content.get("data", {}).get(name), str | None):
+                raise ConfigError(f"data.{name} is {shown(found)}; expected a text")
         if not isinstance(content.get("version"), str | None):
             raise ConfigError(f"origin.version is {shown(content['version'])}; expected a text")
         if content.get("seed") is not None:

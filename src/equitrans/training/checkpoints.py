@@ -146,7 +146,8 @@ def _counters(path: Path, header: Header) -> dict[str, Any]:
         value, least, most = found[name], 0.0, float(_MOST)
         if name == "best_loss":  # rounding can make a loss negative; it is infinite before the end
             least, most = -1.0, math.inf  # of the first epoch, and without validation pairs
-        if type(value) is not kind or not least <= value <= most:
+        is_kind = type(value) is kind
+        if not is_kind or not least <= value <= most:
             raise RunError(f"{path} is damaged: {name} is {shown(value)}")
     for less, total in (
         ("best_epoch", "epoch"),

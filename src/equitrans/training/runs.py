@@ -21,14 +21,14 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from equitrans.analysis import family, orbits
-from equitrans.data import Data, Pair, load_data, split_words
+from equitrans.data import Data, Pair, recorded_data, split_words
 from equitrans.errors import (
     ConfigError,
     DataError,
@@ -54,8 +54,9 @@ from equitrans.training.checkpoints import Checkpoint
 from equitrans.training.config import RunConfig
 from equitrans.training.learning import Learning, Report, Step, longest_prediction, start
 from equitrans.training.logs import check_orbits, check_step, read_log, trim_log
+from equitrans.training.saving import WEIGHTS, write_grammar
 from equitrans.training.tensors import pack
-from equitrans.training.trained import WEIGHTS, Trained
+from equitrans.training.trained import Trained
 
 STATE, LOG, ORBITS = "state.safetensors", "epochs.jsonl", "orbits.jsonl"
 BROKEN = "broken.safetensors"
@@ -140,11 +141,12 @@ class Run:
 
     def load_data(self) -> Data:
         """The data of the run; raise RunError if they have changed since it was created."""
-        known = self.trained.symmetry.classes
-        data = load_data(self.config.data, seed=self.config.seed, classes=known)
-        if data.digest != self.digest:
+        config, classes = self.config.data, self.trained.symmetry.classes
+        data = recorded_data(config, seed=self.config.seed, classes=classes, digest=self.digest)
+        if data is None:
+            where = config.file or config.scan_dir or config.split
             raise RunError(
-                f"{data.origin} has changed since {self.path} was created; the run cannot continue"
+                f"{where} has changed since {self.path} was created; the run cannot continue"
             )
         return data
 
@@ -210,7 +212,7 @@ class Run:
                 record(finished=finished)
                 if finished or time.monotonic() - saved_at > CHECKPOINT_SECONDS:
                     if learning.best_step > saved_best:
-                        replace(self.trained, model=learning.model).save_grammar(self.path)
+                        write_grammar(self.path, learning.model)
                         write_atomically(self.path / WEIGHTS, pack(learning.best))
                     self._save_checkpoint(learning, finished=finished)
                     saved_at, saved_best = time.monotonic(), learning.best_step

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from equitrans.errors import RunError, named, shown
@@ -21,6 +21,13 @@ from equitrans.errors import RunError, named, shown
 LONGEST_HEADER = 4_000_000
 """Largest header in bytes; longer ones are rejected unread. A checkpoint with the largest number
 of classes needs half of it."""
+
+MOST_DIMENSIONS = 8
+"""Largest number of dimensions of a tensor; no model has more than four."""
+
+LARGEST_WEIGHT = 1e6
+"""Largest absolute value of a weight. Training gives values below 100; products of weights above
+1e12 overflow in float32."""
 
 DIGEST = "sha256"
 """Metadata key of the SHA-256 checksum of the data behind the header."""
@@ -56,11 +63,12 @@ def read_header(path: Path) -> Header:
         raise _damaged(path, f"a header of {length} bytes; the limit is {LONGEST_HEADER}")
     with _opened(path) as file:
         slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-        return Header(
-            {name: tuple(part.get_shape()) for name, part in slices.items()},
-            {name: part.get_dtype() for name, part in slices.items()},
-            file.metadata() or {},
-        )
+        shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
+        if (most := max(map(len, shapes.values()), default=0)) > MOST_DIMENSIONS:
+            found = f"a tensor of {most} dimensions; the limit is {MOST_DIMENSIONS}"
+            raise _damaged(path, found)
+        kinds = {name: part.get_dtype() for name, part in slices.items()}
+        return Header(shapes, kinds, file.metadata() or {})
 
 
 def check_tensors(path: Path, header: Header, expected: Mapping[str, tuple[int, ...]]) -> None:
@@ -83,6 +91,22 @@ def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
     for name, tensor in tensors.items():
         if not bool(tensor.isfinite().all()):
             raise RunError(f"{path}: {named(name)} has NaN or infinite numbers; train again")
+
+
+def load_weights(path: Path, header: Header, model: nn.Module) -> None:
+    """Copy the weights of a file into a model; raise RunError unless they fit. A weight that is
+    NaN, infinite or so large that predictions would overflow is rejected.
+    """
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    check_tensors(path, header, shapes)
+    model.load_state_dict(read_tensors(path))
+    weights = model.state_dict()
+    if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
+        raise RunError(f"{path} has NaN or infinite weights; train the model again")
+    for name, tensor in weights.items():
+        if (tensor.abs() > LARGEST_WEIGHT).any():
+            found = f"{named(name)} has weights of up to {float(tensor.abs().max()):.3g}"
+            raise RunError(f"{path}: {found}; the limit is {LARGEST_WEIGHT:.0e}")
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ README.md          a model card, if the model was exported
 A training run has the same files, and some more.
 """
 
-import json
+import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -40,10 +40,9 @@ from equitrans.data import (
     join_words,
     split_words,
     symmetry_from_json,
-    symmetry_to_json,
 )
 from equitrans.errors import DataError, EquitransError, RunError, SymmetryError, shown
-from equitrans.files import FORMAT, find_file, read_part, refuse_links, write_atomically
+from equitrans.files import FORMAT, find_file, read_part, refuse_links
 from equitrans.models import (
     Learned,
     ModelConfig,
@@ -51,7 +50,6 @@ from equitrans.models import (
     check_limits,
     find_model,
     learned_from_json,
-    learned_to_json,
     name_of,
 )
 from equitrans.paper import LexicalClass, Model, Symmetry
@@ -64,11 +62,9 @@ from equitrans.settings import (
 )
 from equitrans.training import hub
 from equitrans.training.cards import Origin, model_card
-from equitrans.training.tensors import Budget, check_tensors, pack, read_header, read_tensors
+from equitrans.training.saving import GRAMMAR, WEIGHTS, write_description, write_model
+from equitrans.training.tensors import Budget, load_weights, read_header
 
-WEIGHTS = "model.safetensors"
-GRAMMAR = "grammar.json"
-CARD = "README.md"
 FILES = ("config.json", "vocabulary.json", GRAMMAR, WEIGHTS)
 """The files from which a model is loaded."""
 
@@ -222,12 +218,10 @@ class Trained:
 
     def save_pretrained(self, directory: Path | str, *, name: str | None = None) -> None:
         """Write a complete model directory with a model card."""
-        directory = Path(directory)
-        self.save(directory)
         size = sum(p.numel() for p in self.model.parameters())
-        name = name or directory.resolve().name
+        name = name or os.path.basename(os.path.realpath(directory))
         card = model_card(name, self._config(), self.origin, self.symmetry, parameters=size)
-        write_atomically(directory / CARD, card)
+        write_model(Path(directory), self._config(), self.model, card=card)
 
     @classmethod
     def from_pretrained(
@@ -244,17 +238,12 @@ class Trained:
             return hub.push(Path(folder), name, private=private, revision=revision)
 
     def save(self, directory: Path | str) -> None:
-        """Write a model directory without a card."""
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        self.save_description(directory)
-        self.save_grammar(directory)
-        write_atomically(directory / WEIGHTS, pack(self.model.state_dict()))
+        """Write a model directory without a card. An error leaves the old model, or none."""
+        write_model(Path(directory), self._config(), self.model)
 
     def save_description(self, directory: Path, **more: Any) -> None:
         """Write config.json, with ``more`` entries, and vocabulary.json."""
-        write_atomically(directory / "vocabulary.json", _json(symmetry_to_json(self.symmetry)))
-        write_atomically(directory / "config.json", _json(self._config() | more))
+        write_description(directory, self._config() | more, self.symmetry)
 
     def _config(self) -> dict[str, Any]:
         config = {
@@ -267,12 +256,6 @@ class Trained:
         }
         origin = self.origin.to_json()
         return config | {"origin": origin} if origin else config
-
-    def save_grammar(self, directory: Path) -> None:
-        """Write the rules of the model, if it has any."""
-        if self.model.learned is not None:
-            content = {"format": FORMAT, **learned_to_json(self.model.learned, self.symmetry)}
-            write_atomically(directory / GRAMMAR, _json(content))
 
     @classmethod
     def load(cls, directory: Path | str, *, device: str | torch.device = "cpu") -> "Trained":
@@ -291,12 +274,7 @@ class Trained:
         # building a model allocates some weights twice
         budget = Budget(2 * header.numbers + 1_000_000, f"it has more weights than {path}")
         trained = cls.load_description(directory, budget=budget)
-        shapes = {name: tuple(t.shape) for name, t in trained.model.state_dict().items()}
-        check_tensors(path, header, shapes)
-        weights = read_tensors(path)
-        trained.model.load_state_dict(weights)
-        if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
-            raise RunError(f"{path} has NaN or infinite weights; train the model again")
+        load_weights(path, header, trained.model)
         trained.model.to(device).eval()
         return trained
 
@@ -336,7 +314,3 @@ class Trained:
             raise RunError(f"{directory} does not describe a model: no {missing}") from None
         except (TypeError, AttributeError, EquitransError) as error:
             raise RunError(f"{directory} does not describe a model: {error}") from None
-
-
-def _json(content: dict[str, Any]) -> str:
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
