@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from equitrans import training
-from equitrans.data import Pair, join_words, load_split, read_pairs
-from equitrans.errors import ConfigError, VocabularyError, nearest
+from equitrans.data import File, Pair, join_words, load_split, read_pairs
+from equitrans.errors import ConfigError, DataError, VocabularyError, nearest
 
 if TYPE_CHECKING:
     import torch
@@ -74,11 +74,23 @@ def add_scan_dir(parser: Parser) -> None:
     parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
 
 
+def add_columns(parser: Parser) -> None:
+    """Add --columns."""
+    parser.add_argument(
+        "--columns",
+        metavar="N,M",
+        help="columns of source and target in a TSV file (default 1,2; others are ignored)",
+    )
+
+
 def add_pairs(parser: Parser) -> None:
     """Add the options of commands that compare a model with pairs, for ``find_pairs``."""
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--data", metavar="FILE", help="pairs, TSV or SCAN format")
+    where.add_argument(
+        "--data", metavar="FILE", help="pairs, TSV or SCAN format; - is standard input"
+    )
     where.add_argument("--split", help="a SCAN split")
+    add_columns(parser)
     add_scan_dir(parser)
     parser.add_argument(
         "--part", choices=["train", "test"], default="test", help="part of the split (default test)"
@@ -138,8 +150,13 @@ def find_pairs(asked: argparse.Namespace, trained: "training.Trained") -> tuple[
     """Return the pairs of --data or --split, else of the model's own split; raise VocabularyError
     with the sentence if the model does not know a source word.
     """
+    if asked.columns is not None and asked.data is None:
+        raise ConfigError("--columns chooses columns of --data FILE; a split has none")
     if asked.data is not None:
-        origin, pairs = asked.data, read_pairs(asked.data, characters=trained.characters)
+        origin = asked.data
+        pairs = read_pairs(
+            open_input(asked.data), characters=trained.characters, columns=asked.columns
+        )
     else:
         name, scan_dir = asked.split, asked.scan_dir
         if name is None:
@@ -153,6 +170,15 @@ def find_pairs(asked: argparse.Namespace, trained: "training.Trained") -> tuple[
         except VocabularyError as error:
             raise VocabularyError(f"{origin}: {join_words(pair.source)!r}: {error}") from None
     return pairs
+
+
+def open_input(name: str) -> File:
+    """Return a file of pairs; - is standard input, read to its end."""
+    if name != "-":
+        return name
+    if sys.stdin is None:
+        raise DataError("standard input is closed; give the name of a file")
+    return sys.stdin.buffer.read().splitlines(keepends=True)
 
 
 def load_extra(module: str, what: str, extra: str) -> ModuleType:

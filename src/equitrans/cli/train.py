@@ -17,6 +17,7 @@ from jsonargparse import (
 
 from equitrans import analysis, models, training
 from equitrans.cli.arguments import Parser, find_device, refuse, set_threads
+from equitrans.cli.check import warn_of
 from equitrans.cli.console import Console
 from equitrans.data import Data, HoldOut, load_data
 from equitrans.errors import ConfigError, named, shown
@@ -74,6 +75,7 @@ def run(arguments: Sequence[str]) -> int:
             return 0
         data = started.load_data()
     else:
+        warn_of(console, config.data)
         data = load_data(config.data, seed=config.seed)
         started = training.Run.create(asked.out, config, data)
         _describe(console, data)
@@ -231,6 +233,7 @@ def _parser(settings: Settings) -> ArgumentParser:
         metavar="FILE",
         help="a TOML file, discover, or none; with a split also verbs, directions, both",
     )
+    parser.add_argument("--columns", type=str | None, metavar="N,M", help="of source and target")
     parser.add_argument("--characters", action="store_true", help="words are single characters")
     parser.add_argument(
         "--hold_out",
@@ -297,7 +300,16 @@ def _run_config(asked: Any) -> RunConfig:
         "file": _absolute(asked.data),
         "classes": classes,
     }
-    names = ("characters", "hold_out", "validation", "kind", "seed", "orbits", "orbits_every")
+    names = (
+        "columns",
+        "characters",
+        "hold_out",
+        "validation",
+        "kind",
+        "seed",
+        "orbits",
+        "orbits_every",
+    )
     settings |= {name: getattr(asked, name) for name in names}
     for section in ("model", "training"):
         settings |= {f"{section}.{n}": v for n, v in vars(getattr(asked, section)).items()}
