@@ -108,6 +108,7 @@ def _unreadable(errors: Sequence[tuple[int, LineError]], rows: Sequence[_Row]) -
     advice = {
         "encoding": "save the file as UTF-8",
         "invisible": "remove the character",
+        "ending": "save the file with line feeds at the ends of lines",
         "separator": "write source<TAB>target; spreadsheets save it as tab-separated text",
         "columns": "give all lines the same columns, or choose two with --columns 1,2",
         "format": "write every line as IN: … OUT: …",

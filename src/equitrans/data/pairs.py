@@ -19,6 +19,9 @@ from typing import Any, Literal, NamedTuple
 from equitrans.errors import ConfigError, DataError, shown
 from equitrans.files import check_visible, normalized
 
+MOST_COLUMNS = 100
+"""Largest number of columns of a TSV file."""
+
 HoldOut = Literal["random", "longest"]
 
 
@@ -89,7 +92,9 @@ File = Path | str | Iterable[bytes]
 
 
 class LineError(DataError):
-    """A line is not a pair. ``kind``: encoding, invisible, separator, columns, format or source."""
+    """A line is not a pair; ``kind`` is encoding, invisible, ending, separator, columns, format or
+    source.
+    """
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -135,6 +140,10 @@ def parse_lines(
                 text = _decode(raw, number)
                 if not text.strip():
                     continue
+                if "\r" in text:
+                    raise LineError(
+                        "ending", f"a carriage return in {shown(text)}; a line feed ends a line"
+                    )
                 parse = parse or _parser(text, number, chosen)
                 source, target = (split_words(s, characters=characters) for s in parse(text))
                 if not source:
@@ -228,6 +237,8 @@ def _parse_tsv(
     """Source and target of a line. Without ``columns`` it has two columns; ``width`` is the number
     of columns of the first line.
     """
+    if (tabs := line.count("\t")) >= MOST_COLUMNS:
+        raise LineError("columns", f"got {tabs + 1} columns; the limit is {MOST_COLUMNS}")
     cells = line.split("\t")
     source, target = columns or (0, 1)
     if len(cells) == 1:
