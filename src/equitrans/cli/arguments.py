@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     import torch
 
 
+WRITTEN = ("errors", "out", "plot", "storage")
+"""Options whose FILE is written; commands read every other FILE, DIR and RUN."""
+
+KEPT = {".json", ".jsonl", ".md", ".safetensors", ".toml", ".txt"}
+"""Endings of files in a run, in a folder of records or of SCAN, which no option overwrites."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that accepts options before and after sentences and raises ConfigError."""
 
@@ -43,11 +50,38 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"unknown {value!r}{nearest(str(value), known)}")
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Parse all arguments; raise ConfigError for the first unknown one."""
+        """Parse all arguments; raise ConfigError for the first unknown one, and for a file that the
+        command would read and overwrite.
+        """
         found, unknown = self.parse_known_intermixed_args(arguments)
         if unknown:
             refuse(unknown, self)
+        paths = {
+            action: value if isinstance(value, list) else [value]
+            for action in self._actions
+            if action.metavar in ("FILE", "DIR", "RUN")
+            and (value := getattr(found, action.dest)) is not None
+        }
+        for action, values in paths.items():
+            if action.metavar == "FILE" and action.dest in WRITTEN:
+                others = [p for other in paths if other is not action for p in paths[other]]
+                refuse_overwrite(action.option_strings[0], values[0], others)
         return found
+
+
+def refuse_overwrite(option: str, path: str, inputs: Sequence[str]) -> None:
+    """Raise ConfigError if ``path`` is one of the inputs, by any name, or a file that is kept in
+    one of them.
+    """
+    if not os.path.isfile(path):
+        return
+    for given in filter(os.path.exists, inputs):
+        inside = os.path.samefile(os.path.dirname(os.path.realpath(path)), given)
+        if os.path.samefile(path, given) or (inside and os.path.splitext(path)[1] in KEPT):
+            raise ConfigError(
+                f"{option} {path} would overwrite what the command reads ({given}); "
+                "choose another file"
+            )
 
 
 def refuse(unknown: Sequence[str], parser: argparse.ArgumentParser) -> NoReturn:
