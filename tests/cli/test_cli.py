@@ -254,11 +254,19 @@ def test_train_names_class_words_that_are_in_no_pair(run, world, tmp_path):
     classes.write_text(
         '[[class]]\nname = "v"\nsource = ["walk", "jmup"]\ntarget = ["I_WALK", "I_JUMP"]\n'
     )
-    _, _, err = run(
-        *("train", "--data", world / "pairs.tsv", "--classes", classes, "--out", tmp_path / "run"),
-        *("--training.epochs", 1),
-    )
+    line = ("train", "--data", world / "pairs.tsv", "--classes", classes, "--training.epochs", 1)
+    _, _, err = run(*line, "--out", tmp_path / "run")
     assert "class words that no pair shows: jmup" in err
+
+
+def test_train_names_the_first_of_many_class_words_that_are_in_no_pair(run, world, tmp_path):
+    classes = tmp_path / "c.toml"
+    many = ", ".join(f'"w{i}"' for i in range(92))
+    classes.write_text(f'[[class]]\nname = "w"\nsource = [{many}]\ntarget = [{many.upper()}]\n')
+    line = ("train", "--data", world / "pairs.tsv", "--classes", classes, "--training.epochs", 1)
+    _, _, err = run(*line, "--out", tmp_path / "run")
+    assert "class words that no pair shows: w0, w1," in err
+    assert "w9 and 174 more" in err
 
 
 def test_ten_pairs_are_learned_with_default_settings(run, world, tmp_path):

@@ -264,7 +264,11 @@ search --split length --space space.toml --sampler best
 tables table9 --records used
     unknown experiment 'table9'; did you mean 'table1'?
 tables table1 --records nowhere
-    nowhere: no such folder; equitrans reproduce makes records
+    nowhere: no such folder; the package has no records: those of its authors are the folder …
+plot lowdata --out x.png --records nowhere
+    nowhere: no such folder; the package has no records: those of its authors are the folder …
+plot search-length --out x.png --records nowhere
+    nowhere: no such folder; the package has no records: those of its authors are the folder …
 plot
     plot: the following arguments are required: --out
 plot curve --out x.png

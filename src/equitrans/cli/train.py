@@ -20,7 +20,7 @@ from equitrans.cli.arguments import Parser, find_device, refuse, set_threads
 from equitrans.cli.check import warn_of
 from equitrans.cli.console import Console
 from equitrans.data import Data, HoldOut, load_data
-from equitrans.errors import ConfigError, named, shown
+from equitrans.errors import ConfigError, few, named, shown
 from equitrans.files import read_text
 from equitrans.models import MODELS, find_model
 from equitrans.training import (
@@ -329,7 +329,7 @@ def _describe(console: Console, data: Data) -> None:
         f"classes: {names}",
     )
     if data.unseen:
-        console.print(f"class words that no pair shows: {', '.join(data.unseen)}")
+        console.print(f"class words that no pair shows: {few(data.unseen, 10)}")
 
 
 def _few(words: Sequence[str]) -> str:
