@@ -311,6 +311,28 @@ def test_resuming_restores_missing_or_damaged_weights(run, world, tmp_path):
         assert best.read_bytes() == saved
 
 
+@pytest.mark.parametrize("merge", ["<<: [{}]", "b: [{}]"])
+@pytest.mark.parametrize("options", [("--config",), ("--config", "ok.yaml", "--config"), None])
+def test_aliases_in_a_yaml_file_are_refused_at_once(run, tmp_path, monkeypatch, merge, options):
+    monkeypatch.chdir(tmp_path)
+    lines = ["a0: &a0 {x: 1}"]
+    for i in range(1, 30):
+        many = merge.format(", ".join([f"*a{i - 1}"] * 9))
+        lines.append(f"a{i}: &a{i} {{{many}}}")
+    (tmp_path / "bomb.yaml").write_text("\n".join(lines))
+    (tmp_path / "ok.yaml").write_text("seed: 3\n")
+    (tmp_path / "nested.yaml").write_text("config: bomb.yaml\n")
+    files = ("--config", "nested.yaml") if options is None else (*options, "bomb.yaml")
+    started = time.monotonic()
+    message = fails(run, "train", "--split", "length", "--out", "out", *files)
+    assert message.endswith("line 2: *a0 is an alias; write its value")
+    message = fails(
+        run, "train", "--split", "length", "--out", "out", *files, "--config", "ok.yaml"
+    )
+    assert message.endswith("line 2: *a0 is an alias; write its value")
+    assert time.monotonic() - started < 10
+
+
 def test_recipe_and_split_are_read_from_a_yaml_file(run, tmp_path):
     settings = tmp_path / "settings.yaml"
     settings.write_text("recipe: paper\nsplit: length\n")
