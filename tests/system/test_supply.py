@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from importlib import metadata
@@ -13,7 +15,9 @@ from packaging.specifiers import SpecifierSet
 from test_architecture import imports, modules
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+TABLES = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = TABLES["project"]
+SDIST = TABLES["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
 CORE = {"filelock", "jaxtyping", "jsonargparse", "numpy", "pyyaml", "rich", "safetensors", "torch"}
 
 
@@ -34,6 +38,18 @@ LOCK = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
 
 def test_the_core_needs_eight_packages():
     assert {name(r) for r in PROJECT["dependencies"]} == CORE
+
+
+def test_the_source_distribution_has_every_file_of_the_repository():
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a clone of the repository")
+    done = subprocess.run(
+        [git, "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True
+    )
+    tracked = {line.partition("/")[0] for line in done.stdout.splitlines()}
+    visible = {top for top in tracked if not top.startswith(".")}
+    assert visible - {"pyproject.toml"} == set(SDIST)  # pyproject.toml is always part of it
 
 
 def strangers(imported: set[str]) -> set[str]:
