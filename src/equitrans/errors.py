@@ -56,6 +56,17 @@ class LearningWarning(UserWarning):
     """A model was trained, but it may not have learned what the pairs show."""
 
 
+def few(words: Iterable[str], most: int = 5) -> str:
+    """The first words and the number of the others, for a message.
+
+    >>> few(["walk", "look", "run"], 2)
+    'walk, look and 1 more'
+    """
+    words = list(words)
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(map(named, words[:most])) + more
+
+
 class _Short(reprlib.Repr):
     """Shortened values; the cost does not grow with the size of a value."""
 

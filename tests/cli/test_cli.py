@@ -267,11 +267,19 @@ def test_train_names_class_words_that_are_in_no_pair(run, world, tmp_path):
     classes.write_text(
         '[[class]]\nname = "v"\nsource = ["walk", "jmup"]\ntarget = ["I_WALK", "I_JUMP"]\n'
     )
-    _, _, err = run(
-        *("train", "--data", world / "pairs.tsv", "--classes", classes, "--out", tmp_path / "run"),
-        *("--training.epochs", 1),
-    )
+    line = ("train", "--data", world / "pairs.tsv", "--classes", classes, "--training.epochs", 1)
+    _, _, err = run(*line, "--out", tmp_path / "run")
     assert "class words that no pair shows: jmup" in err
+
+
+def test_train_names_the_first_of_many_class_words_that_are_in_no_pair(run, world, tmp_path):
+    classes = tmp_path / "c.toml"
+    many = ", ".join(f'"w{i}"' for i in range(92))
+    classes.write_text(f'[[class]]\nname = "w"\nsource = [{many}]\ntarget = [{many.upper()}]\n')
+    line = ("train", "--data", world / "pairs.tsv", "--classes", classes, "--training.epochs", 1)
+    _, _, err = run(*line, "--out", tmp_path / "run")
+    assert "class words that no pair shows: w0, w1," in err
+    assert "w9 and 174 more" in err
 
 
 def test_ten_pairs_are_learned_with_default_settings(run, world, tmp_path):
@@ -314,6 +322,28 @@ def test_resuming_restores_missing_or_damaged_weights(run, world, tmp_path):
         assert status == 0
         assert "nothing left to train" in err
         assert best.read_bytes() == saved
+
+
+@pytest.mark.parametrize("merge", ["<<: [{}]", "b: [{}]"])
+@pytest.mark.parametrize("options", [("--config",), ("--config", "ok.yaml", "--config"), None])
+def test_aliases_in_a_yaml_file_are_refused_at_once(run, tmp_path, monkeypatch, merge, options):
+    monkeypatch.chdir(tmp_path)
+    lines = ["a0: &a0 {x: 1}"]
+    for i in range(1, 30):
+        many = merge.format(", ".join([f"*a{i - 1}"] * 9))
+        lines.append(f"a{i}: &a{i} {{{many}}}")
+    (tmp_path / "bomb.yaml").write_text("\n".join(lines))
+    (tmp_path / "ok.yaml").write_text("seed: 3\n")
+    (tmp_path / "nested.yaml").write_text("config: bomb.yaml\n")
+    files = ("--config", "nested.yaml") if options is None else (*options, "bomb.yaml")
+    started = time.monotonic()
+    message = fails(run, "train", "--split", "length", "--out", "out", *files)
+    assert message.endswith("line 2: *a0 is an alias; write its value")
+    message = fails(
+        run, "train", "--split", "length", "--out", "out", *files, "--config", "ok.yaml"
+    )
+    assert message.endswith("line 2: *a0 is an alias; write its value")
+    assert time.monotonic() - started < 10
 
 
 def test_recipe_and_split_are_read_from_a_yaml_file(run, tmp_path):

@@ -72,7 +72,7 @@ train --data pairs.tsv --out out
 train --data nothing.tsv --classes none --out out
     HERE/nothing.tsv: No such file or directory
 train --data bad.tsv --classes none --out out
-    HERE/bad.tsv:2: expected source<TAB>target, got 1 columns in 'run I_RUN'
+    HERE/bad.tsv:2: expected source<TAB>target, got no TAB in 'run I_RUN'
 train --data empty.tsv --classes none --out out
     HERE/empty.tsv: no pairs; …
 train --data pairs.tsv --classes short.toml --out out
@@ -185,6 +185,24 @@ grammar model
     model has no rules; equitrans train --model.aligner recursive learns some
 grammar model --plot x.png
     grammar: --plot draws a derivation; add --derive SENTENCE
+check
+    check: the following arguments are required: FILE
+check nothing.tsv
+    nothing.tsv: No such file or directory
+check pairs.tsv --classes short.toml
+    short.toml: class 'v': 2 source words but 1 target words…
+check pairs.tsv --columns 2
+    columns is '2'; expected the numbers of two columns, such as 1,2
+train --data pairs.tsv --columns 0,1 --classes none --out out
+    columns is '0,1'; expected the numbers of two columns, such as 1,2
+train --split length --columns 1,2 --out out
+    --columns chooses columns of --data FILE; a split has none
+evaluate model --split length --columns 1,2
+    --columns chooses columns of --data FILE; a split has none
+discover csv.tsv
+    csv.tsv:1: 3 lines are not pairs: expected source<TAB>target, got no TAB in 'walk…
+discover --split length --columns 1,2
+    --columns chooses columns of a FILE; a split has none
 discover
     give either a FILE of pairs or --split NAME
 discover pairs.tsv --split length
@@ -192,7 +210,7 @@ discover pairs.tsv --split length
 discover nothing.tsv
     nothing.tsv: No such file or directory
 discover bad.tsv
-    bad.tsv:2: expected source<TAB>target, got 1 columns in 'run I_RUN'
+    bad.tsv:2: expected source<TAB>target, got no TAB in 'run I_RUN'
 discover pairs.tsv --tolerance 1
     discover: --tolerance is 1.0; it must lie in [0, 1)
 discover --split lenght
@@ -238,7 +256,11 @@ search --split length --space space.toml --sampler best
 tables table9 --records used
     unknown experiment 'table9'; did you mean 'table1'?
 tables table1 --records nowhere
-    nowhere: no such folder; equitrans reproduce makes records
+    nowhere: no such folder; the package has no records: those of its authors are the folder …
+plot lowdata --out x.png --records nowhere
+    nowhere: no such folder; the package has no records: those of its authors are the folder …
+plot search-length --out x.png --records nowhere
+    nowhere: no such folder; the package has no records: those of its authors are the folder …
 plot
     plot: the following arguments are required: --out
 plot curve --out x.png
@@ -291,6 +313,7 @@ def world(tmp_path_factory):
     for name, text in {
         "pairs.tsv": format_tsv(pairs),
         "bad.tsv": "walk\tI_WALK\nrun I_RUN\n",
+        "csv.tsv": "walk,I_WALK\nrun,I_RUN\njump,I_JUMP\n",
         "fly.tsv": "walk\tI_FLY\n",
         "space.toml": "x = 1\n",
         "odd.yaml": "- 1\n",

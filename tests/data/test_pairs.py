@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from equitrans.data.pairs import Pair, format_scan, format_tsv, hold_out, read_pairs
-from equitrans.errors import DataError
+from equitrans.data.pairs import Pair, as_pairs, format_scan, format_tsv, hold_out, read_pairs
+from equitrans.errors import ConfigError, DataError
 from equitrans.files import normalized, write_atomically
 
 words = st.text(
@@ -48,8 +48,10 @@ def test_characters_can_be_words(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a\tA\nb B\n", ":2: expected source<TAB>target, got 1 columns in 'b B'"),
-        (b"a\tA\tx\n", ":1: expected source<TAB>target, got 3 columns"),
+        (b"a\tA\nb B\n", ":2: expected source<TAB>target, got no TAB in 'b B'"),
+        (b"a,A\nb,B\n", ":1: expected source<TAB>target, got no TAB in 'a,A'; is this CSV?"),
+        (b"a\tA\na\tA\tx\n", ":2: expected source<TAB>target, got 3 columns in 'a\\tA\\tx'"),
+        (b"a\tA\tx\na\tA\n", ":2: expected 3 columns as in line 1, got 2 columns in 'a\\tA'"),
         (b"IN: a OUT: A\nwalk\n", ":2: expected 'IN: … OUT: …', got 'walk'"),
         (b"IN: a OUT: A OUT: B\n", ":1: expected 'IN: … OUT: …'"),
         (b"a\tA\n\tB\n", ":2: the source is empty"),
@@ -64,6 +66,48 @@ def test_a_malformed_line_raises_with_file_and_line_number(tmp_path, content, me
     with pytest.raises(DataError) as error:
         read_pairs(path)
     assert str(error.value).startswith(f"{path}{message}")
+
+
+def test_further_columns_are_ignored_and_columns_can_be_chosen(tmp_path):
+    path = tmp_path / "p.tsv"
+    path.write_text("a b\tA B\tplain\nc\tC\tlong one\n")
+    assert read_pairs(path) == (Pair(("a", "b"), ("A", "B")), Pair(("c",), ("C",)))
+    chosen = read_pairs(path, columns="3,2")
+    assert chosen == (Pair(("plain",), ("A", "B")), Pair(("long", "one"), ("C",)))
+    path.write_text("a\tA\nb\tB\tx\n")
+    assert read_pairs(path, columns="1,2") == (Pair(("a",), ("A",)), Pair(("b",), ("B",)))
+    with pytest.raises(DataError, match=":1: expected 3 columns, got 2 columns"):
+        read_pairs(path, columns="1,3")
+
+
+@pytest.mark.parametrize("columns", ["", "1", "0,1", "1,1", "1,2,3", "a,b", "1, 2", "99999,1"])
+def test_invalid_columns_raise_an_error(tmp_path, columns):
+    path = tmp_path / "p.tsv"
+    path.write_text("a\tA\n")
+    with pytest.raises(ConfigError, match="expected the numbers of two columns, such as 1,2"):
+        read_pairs(path, columns=columns)
+
+
+def test_scan_s_format_has_no_columns(tmp_path):
+    path = tmp_path / "tasks.txt"
+    path.write_text("IN: walk OUT: W\n")
+    with pytest.raises(ConfigError, match="which has no columns"):
+        read_pairs(path, columns="1,2")
+
+
+def test_pairs_are_read_from_lines_of_bytes():
+    assert read_pairs([b"a\tA\n", b"b\tB"]) == (Pair(("a",), ("A",)), Pair(("b",), ("B",)))
+    with pytest.raises(DataError, match=r"^line 2: expected source<TAB>target"):
+        read_pairs([b"a\tA\n", b"b"])
+
+
+@pytest.mark.parametrize(
+    "pair",
+    ["ab", 5, None, ("a",), ("a", "b", "c"), ("", "A"), (5, "A"), ("a", [5]), (["a", ""], "")],
+)
+def test_a_value_that_is_not_a_pair_raises_with_its_position(pair):
+    with pytest.raises(DataError, match=r"^pair 2 is .*; expected a source and a target"):
+        as_pairs(iter([("a", "A"), pair]))  # run-time type checks do not look into iterators
 
 
 def many(n):

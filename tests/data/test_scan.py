@@ -2,6 +2,8 @@
 
 import functools
 import http.server
+import re
+import socket
 import threading
 
 import pytest
@@ -139,3 +141,34 @@ def test_a_download_skips_right_files_and_keeps_no_wrong_ones(tmp_path, server, 
     assert load_split("add_jump", out).origin == "official"
     with pytest.raises(DataError, match=r"127\.0\.0\.1"):
         list(download(tmp_path / "other", url=url + "/nothing"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nIN: walk", "IncompleteRead"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nIN", "IncompleteRead"),
+        (b"\x1b[2Jnonsense\r\n\r\n", "BadStatusLine: .*x1b"),
+        (b"", "closed connection"),
+    ],
+)
+def test_a_download_that_breaks_off_names_the_address(tmp_path, answer, message):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve():
+            caller, _ = listening.accept()
+            with caller:
+                caller.recv(4096)
+                caller.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(DataError, match=f"{url}/.*{message}"):
+            list(download(tmp_path, url=url))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://", "http://a b", "http://[::1", "gopher://x"])
+def test_a_download_from_an_invalid_address_names_it(tmp_path, url):
+    with pytest.raises(DataError, match=re.escape(url)):
+        list(download(tmp_path, url=url))

@@ -47,9 +47,23 @@ def test_a_space_is_read_from_toml(tmp_path):
     assert Space.read(path).settings == {"model.k": (4, 6), "training.clip": Range(1.0, 2.0)}
 
 
+def test_settings_that_all_trials_share_are_read_from_toml(tmp_path):
+    path = tmp_path / "space.toml"
+    path.write_text('[settings]\n"training.updates" = 9\n[space]\n"model.k" = [4, 6]\n')
+    drawn = Space.read(path).draw(20, seed=0)
+    assert {trial["training.updates"] for trial in drawn} == {9}
+    assert {trial["model.k"] for trial in drawn} == {4, 6}
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ("[space]\nk = [1, 2]\n[setings]\nj = 1", "'setings' is unknown; expected the tables"),
+        ("trials = 3\n[space]\nk = [1, 2]", "'trials' is unknown; expected the tables"),
+        ("settings = 3\n[space]\nk = [1, 2]", "settings is 3; expected a table"),
+        ("[space]\nk = [1, 2]\n[settings]\nk = 1", r"k is in \[space\] and in \[settings\]"),
+        ("[space]\nk = [1, 2]\n[settings]\nj = [1]", r"j: \[1\] is neither a number nor"),
+        ("[space]\n[settings]\nj = 1", "the space is empty"),
         ("", r"has no table \[space\]"),
         ("[space]", "the space is empty"),
         ("[space", "is not a TOML file"),

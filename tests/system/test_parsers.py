@@ -125,7 +125,7 @@ A = Pair(("a",), ("A",))
         (b"a\tA\nb\xff\tB\n", ":2: not UTF-8: invalid start byte"),
         (b"\xed\xa0\x80\tA\n", ":1: not UTF-8: invalid continuation byte"),
         ("a\tA\n".encode("utf-16"), ":1: not UTF-8: invalid start byte"),
-        (b"a\tA\rb\tB\r", ":1: expected source<TAB>target, got 3 columns"),
+        (b"a\tA\rb\tB\r", ":1: a carriage return in 'a\\tA\\rb\\tB'"),
     ],
 )
 def test_pairs_are_read_normalised_or_refused(tmp_path, content, outcome):

@@ -14,11 +14,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from equitrans import training
-from equitrans.data import Pair, load_split, read_pairs, recorded_split
-from equitrans.errors import ConfigError, nearest
+from equitrans.data import File, Pair, load_split, read_pairs, recorded_split
+from equitrans.errors import ConfigError, DataError, nearest
 
 if TYPE_CHECKING:
     import torch
+
+
+WRITTEN = ("errors", "out", "plot", "storage")
+"""Options whose FILE is written; commands read every other FILE, DIR and RUN."""
+
+KEPT = {".json", ".jsonl", ".md", ".safetensors", ".toml", ".txt"}
+"""Endings of files in a run, in a folder of records or of SCAN, which no option overwrites."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -43,11 +50,38 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"unknown {value!r}{nearest(str(value), known)}")
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Parse all arguments; raise ConfigError for the first unknown one."""
+        """Parse all arguments; raise ConfigError for the first unknown one, and for a file that the
+        command would read and overwrite.
+        """
         found, unknown = self.parse_known_intermixed_args(arguments)
         if unknown:
             refuse(unknown, self)
+        paths = {
+            action: value if isinstance(value, list) else [value]
+            for action in self._actions
+            if action.metavar in ("FILE", "DIR", "RUN")
+            and (value := getattr(found, action.dest)) is not None
+        }
+        for action, values in paths.items():
+            if action.metavar == "FILE" and action.dest in WRITTEN:
+                others = [p for other in paths if other is not action for p in paths[other]]
+                refuse_overwrite(action.option_strings[0], values[0], others)
         return found
+
+
+def refuse_overwrite(option: str, path: str, inputs: Sequence[str]) -> None:
+    """Raise ConfigError if ``path`` is one of the inputs, by any name, or a file that is kept in
+    one of them.
+    """
+    if not os.path.isfile(path):
+        return
+    for given in filter(os.path.exists, inputs):
+        inside = os.path.samefile(os.path.dirname(os.path.realpath(path)), given)
+        if os.path.samefile(path, given) or (inside and os.path.splitext(path)[1] in KEPT):
+            raise ConfigError(
+                f"{option} {path} would overwrite what the command reads ({given}); "
+                "choose another file"
+            )
 
 
 def refuse(unknown: Sequence[str], parser: argparse.ArgumentParser) -> NoReturn:
@@ -74,11 +108,23 @@ def add_scan_dir(parser: Parser) -> None:
     parser.add_argument("--scan-dir", metavar="DIR", help="folder of the official SCAN files")
 
 
+def add_columns(parser: Parser) -> None:
+    """Add --columns."""
+    parser.add_argument(
+        "--columns",
+        metavar="N,M",
+        help="columns of source and target in a TSV file (default 1,2; others are ignored)",
+    )
+
+
 def add_pairs(parser: Parser) -> None:
     """Add the options of commands that compare a model with pairs, for ``find_pairs``."""
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--data", metavar="FILE", help="pairs, TSV or SCAN format")
+    where.add_argument(
+        "--data", metavar="FILE", help="pairs, TSV or SCAN format; - is standard input"
+    )
     where.add_argument("--split", help="a SCAN split")
+    add_columns(parser)
     add_scan_dir(parser)
     parser.add_argument(
         "--part", choices=["train", "test"], default="test", help="part of the split (default test)"
@@ -136,8 +182,12 @@ def find_device(name: str) -> "torch.device":
 
 def find_pairs(asked: argparse.Namespace, trained: "training.Trained") -> tuple[Pair, ...]:
     """Return the pairs of --data or --split, else of the model's own split."""
+    if asked.columns is not None and asked.data is None:
+        raise ConfigError("--columns chooses columns of --data FILE; a split has none")
     if asked.data is not None:
-        return read_pairs(asked.data, characters=trained.characters)
+        return read_pairs(
+            open_input(asked.data), characters=trained.characters, columns=asked.columns
+        )
     name = asked.split or trained.origin.split
     if name is None:
         raise ConfigError(f"{asked.run} was not trained on a SCAN split; give --data FILE")
@@ -147,6 +197,15 @@ def find_pairs(asked: argparse.Namespace, trained: "training.Trained") -> tuple[
         split = load_split(name, asked.scan_dir)
     pairs: tuple[Pair, ...] = getattr(split, asked.part)
     return pairs
+
+
+def open_input(name: str) -> File:
+    """Return a file of pairs; - is standard input, read to its end."""
+    if name != "-":
+        return name
+    if sys.stdin is None:
+        raise DataError("standard input is closed; give the name of a file")
+    return sys.stdin.buffer.read().splitlines(keepends=True)
 
 
 def load_extra(module: str, what: str, extra: str) -> ModuleType:

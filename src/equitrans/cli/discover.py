@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.table import Table
 
-from equitrans.cli.arguments import Parser, add_json, add_scan_dir
+from equitrans.cli.arguments import Parser, add_columns, add_json, add_scan_dir, open_input
+from equitrans.cli.check import warn
 from equitrans.cli.console import Console
 from equitrans.data import (
     Discovery,
@@ -38,9 +39,12 @@ SHOWN = 10
 def options() -> Parser:
     """The options of equitrans discover."""
     parser = Parser("discover", ABOUT, EXAMPLES)
-    parser.add_argument("data", nargs="?", metavar="FILE", help="pairs, TSV or SCAN format")
+    parser.add_argument(
+        "data", nargs="?", metavar="FILE", help="pairs, TSV or SCAN format; - is standard input"
+    )
     parser.add_argument("--split", help="or the training part of this SCAN split")
     add_scan_dir(parser)
+    add_columns(parser)
     parser.add_argument("--characters", action="store_true", help="words are single characters")
     parser.add_argument(
         "--tolerance",
@@ -72,9 +76,18 @@ def run(arguments: Sequence[str]) -> int:
 def _pairs(asked: argparse.Namespace) -> tuple[Pair, ...]:
     if (asked.data is None) == (asked.split is None):
         raise ConfigError("give either a FILE of pairs or --split NAME")
+    if asked.columns is not None and asked.split is not None:
+        raise ConfigError("--columns chooses columns of a FILE; a split has none")
     if asked.split is not None:
         return load_split(asked.split, asked.scan_dir).train
-    return read_pairs(asked.data, characters=asked.characters)
+    file = open_input(asked.data)
+    warn(
+        Console(stderr=True, quiet=asked.quiet),
+        file,
+        characters=asked.characters,
+        columns=asked.columns,
+    )
+    return read_pairs(file, characters=asked.characters, columns=asked.columns)
 
 
 def _content(found: Discovery) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from equitrans.errors import ConfigError, EquitransError, nearest
 
 COMMANDS = {
     "scan": "list, show, export or download the splits of SCAN",
+    "check": "look for mistakes in a file of pairs before training",
     "discover": "find the lexical classes of pairs",
     "train": "train a model on a split or on pairs of your own",
     "evaluate": "measure the exact match of a trained model",

@@ -8,14 +8,13 @@ from typing import Any
 from equitrans import training
 from equitrans.cli.arguments import Parser
 from equitrans.cli.console import load_plots
-from equitrans.cli.tables import add_reading, is_official
+from equitrans.cli.tables import add_reading, is_official, open_records
 from equitrans.errors import ConfigError, EquitransError, RunError
 from equitrans.experiments import (
     Curve,
     Experiment,
     Job,
     Record,
-    Records,
     SearchPlan,
     figures,
     find_records,
@@ -66,7 +65,7 @@ def run(arguments: Sequence[str]) -> int:
         parser.error(f"{asked.what} is drawn from records; files are for curves")
     elif asked.what in experiments.search_names():
         plan = experiments.load_search(asked.what)
-        found = plan.found(Records(Path(asked.records)), official=not asked.drawn)
+        found = plan.found(open_records(asked), official=not asked.drawn)
         figure = draw_search(plots, plan, found)
     else:
         experiment = experiments.load(asked.what).restricted(only=asked.only)
@@ -120,7 +119,7 @@ def _read_curves(path: Path) -> list[tuple[str, Curve]]:
 
 def _found(experiment: Experiment, asked: argparse.Namespace) -> dict[str, dict[str, list[Record]]]:
     """Records by system and split; systems and splits without records are left out."""
-    records = Records(Path(asked.records))
+    records = open_records(asked)
     official = is_official(experiment, records, asked)
     found: dict[str, dict[str, list[Record]]] = {}
     for (name, split), cell in find_records(experiment, records, official=official).items():

@@ -45,7 +45,7 @@ def options() -> Parser:
     known = ", ".join(experiments.search_names())
     parser.add_argument("name", nargs="?", help=f"a search of this project: {known}")
     parser.add_argument("--split", help="SCAN split of a search of your own (with --space)")
-    parser.add_argument("--space", metavar="FILE", help="TOML file with a table [space]")
+    parser.add_argument("--space", metavar="FILE", help="TOML file: [space], [settings]")
     parser.add_argument("--trials", type=int, metavar="N", help="total number of trials")
     parser.add_argument("--seed", type=int, help="seed of the sampler")
     samplers = ["random", "tpe"]

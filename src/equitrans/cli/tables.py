@@ -55,6 +55,17 @@ def add_reading(parser: Parser) -> None:
     )
 
 
+def open_records(asked: argparse.Namespace) -> Records:
+    """Return the records of --records; raise RunError if there is no such folder."""
+    if not Path(asked.records).is_dir():
+        raise RunError(
+            f"{asked.records}: no such folder; the package has no records: those of its authors "
+            "are the folder records of the repository (give it as --records DIR), and equitrans "
+            "reproduce makes new ones"
+        )
+    return Records(Path(asked.records))
+
+
 def is_official(experiment: Experiment, records: Records, asked: argparse.Namespace) -> bool:
     """Whether to show runs with the official files; if there are only others, these are shown."""
     return not asked.drawn and not experiment.is_drawn(records)
@@ -63,9 +74,7 @@ def is_official(experiment: Experiment, records: Records, asked: argparse.Namesp
 def run(arguments: Sequence[str]) -> int:
     """Read records and print tables."""
     asked = options().parse(arguments)
-    records = Records(Path(asked.records))
-    if not records.directory.is_dir():
-        raise RunError(f"{asked.records}: no such folder; equitrans reproduce makes records")
+    records = open_records(asked)
     searches = experiments.search_names()
     content = {}
     for name in asked.table or [*experiments.names(), *searches]:

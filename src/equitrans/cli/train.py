@@ -12,15 +12,15 @@ from jsonargparse import (
     ArgumentError,
     ArgumentParser,
     DefaultHelpFormatter,
-    get_loader,
 )
 
 from equitrans import analysis, models, training
 from equitrans.cli.arguments import Parser, find_device, refuse, set_threads
+from equitrans.cli.check import warn_of
 from equitrans.cli.console import Console
+from equitrans.cli.settings_files import MODE, read_config
 from equitrans.data import Data, HoldOut, load_data
-from equitrans.errors import ConfigError, named, shown
-from equitrans.files import read_text
+from equitrans.errors import ConfigError, few
 from equitrans.models import MODELS, find_model
 from equitrans.training import (
     RunConfig,
@@ -74,6 +74,7 @@ def run(arguments: Sequence[str]) -> int:
             return 0
         data = started.load_data()
     else:
+        warn_of(console, config.data)
         data = load_data(config.data, seed=config.seed)
         started = training.Run.create(asked.out, config, data)
         _describe(console, data, all_learned=config.model.learner == "rules")
@@ -165,29 +166,6 @@ def _without_model(arguments: Sequence[str]) -> list[str]:
     return kept
 
 
-def read_config(path: str | None) -> dict[str, Any]:
-    """The settings of a YAML or JSON file."""
-    if path is None:
-        return {}
-    text = read_text(Path(path), ConfigError)
-    try:
-        content = get_loader("yaml")(text)
-    except Exception as error:  # of YAML, or a ValueError of a malformed date
-        raise ConfigError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from None
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path}: expected lines of the form name: value")
-    for name, value in content.items():
-        # a nested value is not a setting, and a YAML alias could make it endless
-        kind = str if name in ("kind", "recipe", "split") else bool | int | float | str | None
-        values = value.values() if isinstance(value, dict) else [value]
-        if not isinstance(name, str) or not all(isinstance(each, kind) for each in values):
-            raise ConfigError(f"{path}: {shown(name)} is {shown(value)}; expected a value")
-    if isinstance(kind := content.get("model"), str):
-        message = f"model is {shown(kind)}; write kind: {named(kind)}, and its settings under model"
-        raise ConfigError(f"{path}: {message}")
-    return content
-
-
 def _one_line(message: str) -> str:
     """A message of jsonargparse, shortened to option, value found and type expected."""
     key = re.match(r'Parser key "(.+?)":', message)
@@ -215,6 +193,7 @@ def _kind(python: str) -> str:
 def _parser(settings: Settings) -> ArgumentParser:
     parser = ArgumentParser(
         prog="equitrans train",
+        parser_mode=MODE,
         description=ABOUT,
         epilog=EXAMPLES,
         formatter_class=_Help,
@@ -240,6 +219,7 @@ def _parser(settings: Settings) -> ArgumentParser:
         metavar="FILE",
         help="a TOML file, discover, or none; with a split also verbs, directions, both",
     )
+    parser.add_argument("--columns", type=str | None, metavar="N,M", help="of source and target")
     parser.add_argument("--characters", action="store_true", help="words are single characters")
     parser.add_argument(
         "--hold_out",
@@ -306,7 +286,16 @@ def _run_config(asked: Any) -> RunConfig:
         "file": _absolute(asked.data),
         "classes": classes,
     }
-    names = ("characters", "hold_out", "validation", "kind", "seed", "orbits", "orbits_every")
+    names = (
+        "columns",
+        "characters",
+        "hold_out",
+        "validation",
+        "kind",
+        "seed",
+        "orbits",
+        "orbits_every",
+    )
     settings |= {name: getattr(asked, name) for name in names}
     for section in ("model", "training"):
         settings |= {f"{section}.{n}": v for n, v in vars(getattr(asked, section)).items()}
@@ -326,7 +315,7 @@ def _describe(console: Console, data: Data, *, all_learned: bool) -> None:
         pairs = f"{len(data.train) + len(data.valid)} pairs, all learned from ({data.origin})"
     console.print(f"{pairs}; classes: {names}")
     if data.unseen:
-        console.print(f"class words that no pair shows: {', '.join(data.unseen)}")
+        console.print(f"class words that no pair shows: {few(data.unseen, 10)}")
 
 
 def _few(words: Sequence[str]) -> str:

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
         symmetry_to_json,
     )
     from equitrans.data.discovery import Discovery, discover
+    from equitrans.data.findings import Finding
+    from equitrans.data.inspection import Inspection, inspect_pairs
     from equitrans.data.pairs import (
         AnyPair,
+        File,
         HoldOut,
         Pair,
         Split,

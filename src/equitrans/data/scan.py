@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 
 from equitrans.data.pairs import Pair, Split, join_words, read_pairs
-from equitrans.errors import ConfigError, DataError, nearest
+from equitrans.errors import ConfigError, DataError, named, nearest
 from equitrans.files import write_atomically
 from equitrans.paper import LexicalClass
 
@@ -296,14 +296,15 @@ def download(folder: Path, *, url: str = OFFICIAL) -> Iterator[Path]:
 def _fetch(address: str, name: str, path: Path, sha: str) -> None:
     """Download a file beside ``path``, check it, and rename it: ``path`` never has wrong rows."""
     # imported here because it takes 30 ms, and only downloads need it
-    from urllib.error import URLError
+    from http.client import HTTPException
     from urllib.request import urlopen
 
     try:
         with urlopen(address, timeout=60) as answer:
             content: bytes = answer.read()
-    except (URLError, TimeoutError) as error:
-        raise DataError(f"{address}: {getattr(error, 'reason', error)}") from None
+    except (OSError, HTTPException, ValueError) as error:  # ValueError: of an invalid address
+        reason = str(getattr(error, "reason", error))
+        raise DataError(f"{address}: {type(error).__name__}: {named(reason)}") from None
     fetched = path.with_suffix(".part")
     write_atomically(fetched, content)
     try:

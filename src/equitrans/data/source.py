@@ -8,7 +8,7 @@ from typing import Literal
 
 from equitrans.data.classes import read_classes
 from equitrans.data.discovery import discover
-from equitrans.data.pairs import HoldOut, Pair, hold_out, read_pairs
+from equitrans.data.pairs import HoldOut, Pair, hold_out, parse_columns, read_pairs
 from equitrans.data.scan import CLASSES, load_split
 from equitrans.errors import ConfigError, DataError, nearest, shown
 from equitrans.paper import LexicalClass
@@ -29,6 +29,7 @@ class DataConfig:
         classes: a TOML file of lexical classes; none for no classes; discover to find them in the
             training pairs; with a split also verbs, directions or both (the default of a split)
         characters: words are single characters
+        columns: the columns of source and target in the file, such as 2,3; null for the first two
         hold_out: validation pairs are drawn at random, or are those with the longest targets
         validation: the fraction of distinct pairs that is held out for validation
 
@@ -39,6 +40,7 @@ class DataConfig:
     file: str | None = None
     classes: str | None = None
     characters: bool = False
+    columns: str | None = None
     hold_out: HoldOut = "random"
     validation: float = 0.1
 
@@ -46,6 +48,9 @@ class DataConfig:
         check_settings("data", self)
         if (self.split is None) == (self.file is None):
             raise ConfigError("give either --split NAME or --data FILE")
+        parse_columns(self.columns)
+        if self.columns is not None and self.file is None:
+            raise ConfigError("--columns chooses columns of --data FILE; a split has none")
         if not 0 <= self.validation < 1:
             raise ConfigError(f"data.validation is {shown(self.validation)}; it must lie in [0, 1)")
 
@@ -87,8 +92,8 @@ def load_data(
         pairs, test, origin = split.train, split.test, split.origin
     else:
         assert config.file is not None  # DataConfig checks that split or file is given
-        pairs, test = read_pairs(config.file, characters=config.characters), ()
-        origin = config.file
+        pairs = read_pairs(config.file, characters=config.characters, columns=config.columns)
+        test, origin = (), config.file
         check_pairs(pairs)
     train, valid = hold_out(pairs, fraction=config.validation, how=config.hold_out, seed=seed)
     digest = hashlib.sha256(repr((train, valid)).encode()).hexdigest()

@@ -66,14 +66,28 @@ class Space:
 
     @classmethod
     def read(cls, path: Path | str) -> "Space":
-        """The space in the table ``[space]`` of a TOML file."""
+        """The space of a TOML file: the choices in its table ``[space]``, and one choice for each
+        setting in its table ``[settings]``.
+        """
         try:
             content = read_toml(Path(path), ConfigError)
         except OSError as error:
             raise ConfigError(f"{path}: {error.strerror}") from None
         if not isinstance(content.get("space"), dict):
             raise ConfigError(f"{path} has no table [space]")
-        return cls.of(content["space"], origin=str(path))
+        for key in content:
+            if key not in ("space", "settings"):
+                raise ConfigError(
+                    f"{path}: {shown(key)} is unknown; expected the tables [space] and [settings]"
+                )
+        space = cls.of(content["space"], origin=str(path)).settings
+        if not isinstance(fixed := content.get("settings", {}), dict):
+            raise ConfigError(f"{path}: settings is {shown(fixed)}; expected a table")
+        for name in fixed:
+            if name in space:
+                raise ConfigError(f"{path}: {named(name)} is in [space] and in [settings]")
+        choices = {name: [value] for name, value in fixed.items()}
+        return cls.of(content["space"] | choices, origin=str(path))
 
     def draw(self, trials: int, *, seed: int) -> list[dict[str, Choice]]:
         """Independent random settings of ``trials`` trials; more trials extend the list."""

@@ -1,0 +1,186 @@
+"""Findings about the words of pairs: words that look alike, made of others, rare, or in a class."""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from equitrans.errors import few, named, shown
+from equitrans.paper import LexicalClass
+
+ENDS = ".,;:!?…"
+"""Punctuation that ends a word."""
+
+COMPOUNDS = 2
+"""Largest number of compound words that is not reported."""
+
+_BREAK = re.compile(r"[._:/+-]")
+"""Characters that join the parts of a compound word."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in a file of pairs that a user should know."""
+
+    kind: str
+    message: str
+    lines: tuple[int, ...]
+    """Numbers of the lines, if the finding has lines."""
+    advice: str
+    serious: bool
+    """Whether it stops training or makes the model learn something wrong."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """The sentences of one side, with their line numbers."""
+
+    name: str
+    sentences: Sequence[tuple[int, tuple[str, ...]]]
+
+    @cached_property
+    def words(self) -> Counter[str]:
+        """Number of lines of each word."""
+        return Counter(word for _, sentence in self.sentences for word in dict.fromkeys(sentence))
+
+    def lines(self, words: Collection[str]) -> tuple[int, ...]:
+        """The lines with one of the words."""
+        wanted = set(words)
+        return tuple(n for n, sentence in self.sentences if not wanted.isdisjoint(sentence))
+
+
+def about_words(side: Side, *, characters: bool) -> Iterator[Finding]:
+    """Findings about the words of one side."""
+    yield from _alike(side)
+    if not characters:
+        yield from _cases(side)
+        yield from _punctuation(side)
+    yield from _rare(side)
+
+
+def _alike(side: Side) -> Iterator[Finding]:
+    """Words that look the same and are spelled with different characters."""
+
+    def look(word: str) -> str:
+        if word.isascii():
+            return word
+        seen = (letter for letter in word if unicodedata.category(letter) != "Cf")
+        return unicodedata.normalize("NFKC", "".join(seen))
+
+    groups = _groups(side.words, look)
+    if groups:
+        pairs = [" and ".join(map(ascii, group)) for group in groups]
+        message = f"{side.name} words that look alike are different words: {few(pairs, 3)}"
+        rare = [word for group in groups for word in group[1:]]
+        advice = "spell each word in one way"
+        yield Finding("look-alike", message, side.lines(rare), advice, serious=True)
+
+
+def _cases(side: Side) -> Iterator[Finding]:
+    """Words that differ in upper and lower case. Capitals that begin sentences are not serious:
+    then one spelling mostly comes first in a sentence, and the other one later.
+    """
+    first = Counter(sentence[0] for _, sentence in side.sentences if sentence)
+    mixed: dict[bool, list[list[str]]] = {True: [], False: []}
+    for group in _groups(side.words, str.casefold):
+        places = {2 * first[word] > side.words[word] for word in group}
+        mixed[len(places) < len(group)].append(group)
+    for serious, groups in mixed.items():
+        if groups:
+            pairs = few([" and ".join(group) for group in groups], 3)
+            message = f"{side.name} words that differ in case are different words: {pairs}"
+            advice = "write each word in one way"
+            if not serious:
+                advice = "write the first word of a sentence in lower case too, unless it is a name"
+            rare = [word for group in groups for word in group[1:]]
+            yield Finding("case", message, side.lines(rare), advice, serious=serious)
+
+
+def _punctuation(side: Side) -> Iterator[Finding]:
+    """Words that occur with punctuation at their end and without."""
+    found = [w for w in side.words if (bare := w.rstrip(ENDS)) and bare != w and bare in side.words]
+    if found:
+        message = f"{side.name} words occur with punctuation and without: {few(found)}"
+        advice = "remove the punctuation, or write it as a word of its own"
+        yield Finding("punctuation", message, side.lines(found), advice, serious=True)
+
+
+def _rare(side: Side) -> Iterator[Finding]:
+    """Words of a single line."""
+    once = [word for word, count in side.words.items() if count == 1]
+    if once:
+        message = (
+            f"{count(once, f'{side.name} word is', f'{side.name} words are')} in one line only: "
+            f"{few(once)}"
+        )
+        advice = (
+            "check the spelling; a word that is seen once is learned only as a member of a class"
+        )
+        yield Finding("once", message, side.lines(once), advice, serious=False)
+
+
+def about_compounds(source: Side, target: Side) -> Iterator[Finding]:
+    """Target words that join words of the source which also occur in other combinations. A few may
+    be names, such as FRONT_DOOR, and are not reported.
+    """
+    known = {word.casefold() for word in source.words}
+    parts = {
+        word: [part for part in _BREAK.split(word.casefold()) if part in known]
+        for word in target.words
+        if _BREAK.search(word)
+    }
+    uses = Counter(part for found in parts.values() for part in set(found))
+    made = {
+        word: free
+        for word, found in parts.items()
+        if len(free := [part for part in dict.fromkeys(found) if uses[part] > 1]) > 1
+    }
+    if len(made) > COMPOUNDS:
+        word, free = next(iter(made.items()))
+        message = (
+            f"{len(made)} target words join several words: {named(word)} looks made of "
+            f"{' and '.join(map(named, free))}"
+        )
+        advice = "write them apart; a model knows nothing of the parts of a word"
+        yield Finding("compound", message, target.lines(made), advice, serious=True)
+
+
+def about_classes(
+    classes: Iterable[LexicalClass], source: Side, target: Side, *, characters: bool
+) -> Iterator[Finding]:
+    """Class words that can be in no sentence, and those that are in none."""
+    for c in classes:
+        for side, words in ((source, c.source), (target, c.target)):
+            never = [w for w in words if (len(w) != 1 if characters else len(w.split()) != 1)]
+            unseen = [w for w in words if w not in side.words and w not in never]
+            if never:
+                what = "single characters" if characters else "separated by spaces"
+                message = (
+                    f"class {named(c.name)}: {count(never, 'word matches', 'words match')} no "
+                    f"{side.name} word: {few(map(shown, never))}"
+                )
+                advice = f"words are {what}; write such a word as one, in the pairs too"
+                yield Finding("class", message, (), advice, serious=True)
+            if unseen:
+                message = f"class {named(c.name)}: no {side.name} has {few(unseen)}"
+                advice = "check the spelling; a correct word is known by symmetry alone"
+                yield Finding("class", message, (), advice, serious=False)
+
+
+def _groups(words: Mapping[str, int], key: Callable[[str], str]) -> list[list[str]]:
+    """Words that have an equal key, in each group the most frequent first."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for word in words:
+        found[key(word)].append(word)
+    return [sorted(g, key=lambda word: (-words[word], word)) for g in found.values() if len(g) > 1]
+
+
+def count(found: Collection[object], one: str, many: str) -> str:
+    """A number with its noun.
+
+    >>> count([1, 2], "line", "lines")
+    '2 lines'
+    """
+    return f"{len(found)} {one if len(found) == 1 else many}"
