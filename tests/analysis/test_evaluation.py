@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from equitrans.analysis.evaluation import Prediction, Report, Tally, evaluate, predict
+from equitrans.analysis.evaluation import evaluate, predict
+from equitrans.analysis.reports import Prediction, Report, Tally
 from equitrans.data.pairs import Pair, as_pairs
 from equitrans.errors import DataError
 from equitrans.paper.symmetry import LexicalClass

@@ -6,7 +6,8 @@ import time
 import pytest
 import torch
 
-from equitrans.analysis.evaluation import Prediction, Report, predict
+from equitrans.analysis.evaluation import predict
+from equitrans.analysis.reports import Prediction, Report
 from equitrans.data.pairs import Pair
 from equitrans.errors import DataError, VocabularyError, spelling
 from equitrans.models.configs import TransducerConfig

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from equitrans import LexicalClass, TransducerConfig, fit
-from equitrans.analysis.evaluation import Alignment
+from equitrans.analysis.reports import Alignment
 from equitrans.cli import predict
 
 VERBS = LexicalClass("verbs", ("walk", "run", "jump"), ("WALK", "RUN", "JUMP"))

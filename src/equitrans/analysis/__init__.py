@@ -8,11 +8,6 @@ if TYPE_CHECKING:
     from equitrans.analysis.audits import Audit, audit, move
     from equitrans.analysis.decoding import beam_search, decode
     from equitrans.analysis.evaluation import (
-        Alignment,
-        Prediction,
-        Report,
-        Tally,
-        Words,
         align,
         evaluate,
         in_parts,
@@ -32,5 +27,6 @@ if TYPE_CHECKING:
         theoretical_orbits,
     )
     from equitrans.analysis.refusals import Unreadable, known_pairs, unknown_targets
+    from equitrans.analysis.reports import Alignment, Prediction, Report, Tally, Words
 
 __getattr__, __dir__, __all__ = face(__name__)

@@ -1,11 +1,6 @@
 """Predictions in words, and their exact match."""
 
-import math
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,13 +8,11 @@ from torch import Tensor
 
 from equitrans.analysis.decoding import decode, rounding
 from equitrans.analysis.refusals import Unreadable, known_pairs
+from equitrans.analysis.reports import Alignment, Prediction, Report, Words
 from equitrans.data import Pair, Renaming, Rows, in_order, pad_source
 from equitrans.errors import DataError
 from equitrans.models import Direct
 from equitrans.paper import PAD, Autoregressive, Batch, Hypothesis, Model, Sentence, Symmetry
-
-Words = tuple[str, ...]
-K = TypeVar("K")
 
 _SENTENCES = 4096
 """Largest number of sentences in one batch of decoding."""
@@ -30,127 +23,6 @@ _ROWS = {"cpu": 512, "cuda": 2048}
 _ENTRIES = 50_000_000
 """Largest number of entries in one tensor; long sentences and large vocabularies give smaller
 batches."""
-
-
-@dataclass(frozen=True)
-class Prediction(Hypothesis[str]):
-    """A predicted target in words, or the reason why there is none.
-
-    >>> Prediction.refusal("no derivation")
-    Prediction(words=(), log_prob=-inf, finished=False, tied=False, reason='no derivation')
-    """
-
-    reason: str | None = None
-    """Why the model refuses the sentence; None if ``words`` is its prediction."""
-
-    @classmethod
-    def refusal(cls, reason: str) -> "Prediction":
-        """A prediction without words and with probability 0."""
-        return cls((), -math.inf, finished=False, reason=reason)
-
-    @property
-    def refused(self) -> bool:
-        """Whether the model has no target for the sentence; ``reason`` says why."""
-        return self.reason is not None
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """The source position of each target word: ``prob[m][n]`` is p(a_m = n | x, y).
-
-    The source words include BOS and EOS, the target words EOS.
-    """
-
-    source: Words
-    target: Words
-    prob: tuple[tuple[float, ...], ...]
-
-    @property
-    def best(self) -> tuple[int, ...]:
-        """The likeliest source position of each target word."""
-        return tuple(max(range(len(row)), key=row.__getitem__) for row in self.prob)
-
-
-@dataclass(frozen=True)
-class Tally:
-    """The number of correctly predicted pairs out of ``pairs``."""
-
-    right: int
-    pairs: int
-
-
-@dataclass(frozen=True, repr=False)
-class Report:
-    """Exact match of predictions, sentence by sentence."""
-
-    pairs: tuple[Pair, ...]
-    predictions: tuple[Prediction, ...]
-    templates: tuple[Words, ...]
-    loss: float | None
-    """Mean −log p of the pairs without unknown words; None if there are none."""
-    scored: int
-    """Number of pairs without unknown words."""
-
-    def __repr__(self) -> str:
-        found = f"{100 * self.exact_match:.2f} %: {sum(self.right)} of {len(self.pairs)} pairs"
-        return f"Report(exact match {found}, {self.refused} refused)"
-
-    @property
-    def predicted(self) -> tuple[Words, ...]:
-        """The predicted words of each source; none if it is refused."""
-        return tuple(p.words for p in self.predictions)
-
-    @property
-    def refused(self) -> int:
-        """Number of sources for which the model has no target."""
-        return sum(p.refused for p in self.predictions)
-
-    @property
-    def reasons(self) -> dict[str, int]:
-        """The reasons of refusals with their numbers, the most frequent first."""
-        return dict(Counter(p.reason for p in self.predictions if p.reason).most_common())
-
-    @property
-    def tied(self) -> int:
-        """Number of predictions to which another target is equally likely within rounding error."""
-        return sum(p.tied for p in self.predictions)
-
-    @cached_property
-    def right(self) -> tuple[bool, ...]:
-        """For each pair, whether the prediction is its target and was not cut off."""
-        return tuple(
-            p.finished and p.words == pair.target
-            for pair, p in zip(self.pairs, self.predictions, strict=True)
-        )
-
-    @property
-    def exact_match(self) -> float:
-        """The share of pairs predicted exactly."""
-        return sum(self.right) / len(self.right)
-
-    @property
-    def errors(self) -> tuple[tuple[Pair, Words], ...]:
-        """The pairs predicted wrongly, each with its prediction."""
-        judged = zip(self.pairs, self.predicted, self.right, strict=True)
-        return tuple((pair, words) for pair, words, right in judged if not right)
-
-    def by_length(self) -> dict[int, Tally]:
-        """Tallies by the number of target words, shortest first."""
-        tallies = self._tallies([len(p.target) for p in self.pairs])
-        return {length: tallies[length] for length in sorted(tallies)}
-
-    def by_template(self) -> dict[Words, Tally]:
-        """Tallies by the source with class words replaced by their classes, worst first."""
-        tallies = self._tallies(self.templates)
-        order = sorted(tallies, key=lambda t: (tallies[t].right / tallies[t].pairs, t))
-        return {template: tallies[template] for template in order}
-
-    def _tallies(self, keys: Sequence[K]) -> dict[K, Tally]:
-        counts: defaultdict[K, list[int]] = defaultdict(lambda: [0, 0])
-        for key, right in zip(keys, self.right, strict=True):
-            counts[key][0] += right
-            counts[key][1] += 1
-        return {key: Tally(*count) for key, count in counts.items()}
 
 
 def rows_together(entries: int, *, most: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from equitrans.analysis.evaluation import Alignment
+from equitrans.analysis.reports import Alignment
 from equitrans.errors import ConfigError, nearest
 from equitrans.files import write_atomically
 

@@ -6,6 +6,9 @@ Learning is deterministic. It chooses rules by description length and needs no v
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+import torch
+from torch import Tensor
+
 from equitrans.data import Pair
 from equitrans.models.recursive.chart import parse, yield_of
 from equitrans.models.recursive.induce import Induction, induce
@@ -51,10 +54,34 @@ def learn_rules(
     report(f"weighing: {len(induced.grammar)} rules")
     derived = _derived(seen, induced)
     uncertainty = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
-    model.fit_translator()
+    fit_translator(model)
     report(f"checking: {len(pairs)} pairs")
     model.take(_report(model, pairs, seen, induced, uncertainty))
     return model.eval()
+
+
+def fit_translator(model: RecursiveTransducer) -> None:
+    """Train the translator on the words of the classes.
+
+    Given the alignments, the likelihood is a product of p(y_m | x_n) over class words. By
+    equivariance, training on one word of a class trains all its words.
+    """
+    if not model.symmetry.classes:
+        return
+    sources, targets = (
+        torch.tensor([words[0] for words in side]) for side in model.symmetry.members
+    )
+    optimizer = torch.optim.LBFGS(
+        model.translator.parameters(), max_iter=100, line_search_fn="strong_wolfe"
+    )
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        value = -model.spoken(sources).gather(1, targets[:, None]).sum()
+        value.backward()
+        return value
+
+    optimizer.step(loss)
 
 
 def _derived(seen: Observations, induced: Induction) -> list[Observation]:

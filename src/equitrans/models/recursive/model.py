@@ -327,28 +327,6 @@ class RecursiveTransducer(Direct):
         ]
         return self.loss(batch), torch.tensor(right, dtype=torch.bool, device=batch.source.device)
 
-    def fit_translator(self) -> None:
-        """Train the translator on the words of the classes.
-
-        Given the alignments, the likelihood is a product of p(y_m | x_n) over class words. By
-        equivariance, training on one word of a class trains all its words.
-        """
-        if not self.symmetry.classes:
-            return
-        sources = torch.tensor([words[0] for words in self.symmetry.members[0]])
-        targets = torch.tensor([words[0] for words in self.symmetry.members[1]])
-        optimizer = torch.optim.LBFGS(
-            self.translator.parameters(), max_iter=100, line_search_fn="strong_wolfe"
-        )
-
-        def loss() -> Tensor:
-            optimizer.zero_grad()
-            value = -self.spoken(sources).gather(1, targets[:, None]).sum()
-            value.backward()
-            return value
-
-        optimizer.step(loss)
-
 
 def _spoken(source: list[int], table: dict[int, list[float]], atom: str, word: int) -> float:
     """Log p(y_m | a_m) for one target word."""
