@@ -129,7 +129,7 @@ class Checkpoint:
         """Raise RunError unless a step is a count and a second moment has no negative numbers."""
         if name.endswith(".step"):
             if not (0 <= value < _MOST and value == value.round()):
-                found = f"{name} is {float(value)}; expected a total number from 0 to 2**31"
+                found = f"{name} is {float(value)}; expected a whole number from 0 to 2**31"
                 raise RunError(f"{self.path} is damaged: {found}")
         elif name.endswith(".exp_avg_sq") and (value < 0).any():
             raise RunError(f"{self.path} is damaged: {name} has negative numbers")
