@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import threading
 
 import pytest
 
@@ -81,6 +83,16 @@ def test_a_file_of_many_bad_lines_is_refused_in_one_line(run, tmp_path):
         _, _, err = run(*line)
         assert err.startswith(f"equitrans: {path}:1: 3 lines are not pairs: expected source<TAB>")
         assert err.endswith(f"is this CSV? (equitrans check {path} lists all lines)\n")
+
+
+def test_a_named_pipe_is_read_once(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    text = "".join(line.partition("\t")[2] + "\n" for line in PAIRS.splitlines())
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,), daemon=True)
+    writer.start()
+    status, out, _ = run("discover", tmp_path / "pipe")
+    assert status == 0
+    assert " lamp    LAMP" in out
 
 
 def test_chosen_columns_are_used_by_every_command_and_by_resume(run, pairs, tmp_path):
