@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import threading
 
 import pytest
 
@@ -83,6 +85,16 @@ def test_a_file_of_many_bad_lines_is_refused_in_one_line(run, tmp_path):
         assert err.endswith(f"is this CSV? (equitrans check {path} lists all lines)\n")
 
 
+def test_a_named_pipe_is_read_once(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    text = "".join(line.partition("\t")[2] + "\n" for line in PAIRS.splitlines())
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,), daemon=True)
+    writer.start()
+    status, out, _ = run("discover", tmp_path / "pipe")
+    assert status == 0
+    assert " lamp    LAMP" in out
+
+
 def test_chosen_columns_are_used_by_every_command_and_by_resume(run, pairs, tmp_path):
     _, out, err = run("discover", pairs, "--columns", "2,3", "--out", tmp_path / "c.toml")
     assert " lamp    LAMP" in out
@@ -110,6 +122,28 @@ def test_a_run_of_an_earlier_version_has_no_columns(run, pairs, tmp_path):
     (out / "config.json").write_text(json.dumps(content))
     assert Run.open(out).config.data.columns is None
     assert len(Run.open(out).load_data().train) == 2
+
+
+def test_the_advice_for_a_class_that_was_not_learned_helps(run, tmp_path):
+    rows, things = [], ("lamp", "fan")
+    for i, number in enumerate((3, 42, 99)):
+        rows.append(f"dim {things[i % 2]} {number}\t{things[i % 2]} {number}")
+        rows.append(f"wait {number}\twait {number}")
+    (tmp_path / "pairs.tsv").write_text("\n".join(rows))
+    unseen = [f"dim {t} {n}\t{t} {n}" for t in things for n in (0, 50, 100)]
+    (tmp_path / "test.tsv").write_text("\n".join(unseen))
+    numbers = json.dumps([str(i) for i in range(101)])
+    (tmp_path / "classes.toml").write_text(
+        f'[[class]]\nname = "numbers"\nsource = {numbers}\ntarget = {numbers}\n'
+        '[[class]]\nname = "things"\nsource = ["lamp", "fan"]\ntarget = ["lamp", "fan"]\n'
+    )
+    line = ("train", "--data", tmp_path / "pairs.tsv", "--classes", tmp_path / "classes.toml")
+    _, _, err = run(*line, "--training.updates", "1", "--out", tmp_path / "stuck")
+    assert "class 'numbers' was not learned" in err
+    assert "--model.aligner recursive" in err
+    run(*line, "--model.aligner", "recursive", "--out", tmp_path / "rules")
+    _, out, _ = run("evaluate", tmp_path / "rules", "--data", tmp_path / "test.tsv")
+    assert out.startswith("exact match 100.00 % (6 of 6)")
 
 
 @pytest.mark.parametrize("command", ["discover", "check"])

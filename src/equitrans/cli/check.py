@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -85,6 +86,8 @@ def warn(console: Console, file: File, *, characters: bool, columns: str | None)
     """Print the findings that harm training, and the columns that are ignored, in short. Raise
     DataError if several lines are not pairs; the reader reports a single one.
     """
+    if isinstance(file, str) and not os.path.isfile(file):
+        return  # a pipe can be read once only, and a missing file has a message of its own
     found = inspect_pairs(file, characters=characters, columns=columns)
     name = file if isinstance(file, str) else "FILE"
     if found.unreadable > 1:

@@ -99,8 +99,8 @@ def run(arguments: Sequence[str]) -> int:
     for name in analysis.stuck_classes(model, Rows.of(data.train, model.sharing)):
         console.print(
             f"class {name!r} was not learned: its target words do not come from its source words; "
-            "check that its words can be exchanged, or try another --seed or a larger "
-            "--model.warm_start",
+            "check that its words can be exchanged; if they can, --model.aligner recursive learns "
+            "large classes and small data, and another --seed may help",
         )
     if (
         warning := training.misfit_warning(trained, data.train, seed=started.config.seed)
