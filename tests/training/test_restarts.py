@@ -24,11 +24,11 @@ CONFIG = TransducerConfig(hidden=8, embedding=4, k=4, d=4)
 
 
 def learning(
-    training: TrainingConfig, valid: tuple[Pair, ...], *, seed: int = 0
+    training: TrainingConfig, valid: tuple[Pair, ...], *, alike: bool = True
 ) -> GradientLearning:
     symmetry = Symmetry.of([VERBS], TRAIN)
-    trained = Trained.new(CONFIG, symmetry, max_length=9, seed=seed)
-    data = Data(TRAIN, valid, (), (VERBS,), "here", "")
+    trained = Trained.new(CONFIG, symmetry, max_length=9, seed=0)
+    data = Data(TRAIN, valid, (), (VERBS,), "here", "", alike)
     found = start(trained.model, CONFIG, training, data, seed=0)
     assert isinstance(found, GradientLearning)
     return found
@@ -122,6 +122,18 @@ def test_starts_are_reproducible_and_resume_bit_for_bit(tmp_path: Path) -> None:
     for name in ("model.safetensors",):
         assert (whole.path / name).read_bytes() == (cut.path / name).read_bytes()
     assert [e["train_loss"] for e in whole.epochs()] == [e["train_loss"] for e in cut.epochs()]
+
+
+def test_the_longest_pairs_as_validation_pairs_cause_no_restart() -> None:
+    found = learning(TrainingConfig(epochs=2, restarts=2), IMPOSSIBLE, alike=False)
+    assert set(starts(found)) == {1}
+
+
+def test_training_starts_again_by_default_only_without_a_budget() -> None:
+    assert TrainingConfig().most_starts == 2
+    for budget in ({"epochs": 3}, {"updates": 3}, {"seconds": 3.0}):
+        assert TrainingConfig(**budget).most_starts == 1
+        assert TrainingConfig(**budget, restarts=4).most_starts == 5
 
 
 def test_a_negative_number_of_restarts_is_refused() -> None:

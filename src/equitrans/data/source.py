@@ -66,6 +66,8 @@ class Data:
     origin: str
     digest: str
     """SHA-256 of the training and validation pairs, in their order."""
+    alike: bool = True
+    """Whether validation pairs are drawn like training pairs, so that a miss means a bad start."""
 
     @property
     def unseen(self) -> list[str]:
@@ -99,7 +101,8 @@ def load_data(
     digest = hashlib.sha256(repr((train, valid)).encode()).hexdigest()
     if classes is None:
         classes = _choose_classes(config, pairs)
-    return Data(train, valid, test, classes, origin, digest)
+    alike = config.hold_out == "random"
+    return Data(train, valid, test, classes, origin, digest, alike)
 
 
 def _choose_classes(config: DataConfig, pairs: Sequence[Pair]) -> tuple[LexicalClass, ...]:

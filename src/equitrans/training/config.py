@@ -35,8 +35,9 @@ class TrainingConfig:
         clip: largest norm of a gradient; null for no limit
         patience: training ends after this many epochs without a better validation loss; null for
             no limit
-        restarts: how often a training may start again, with new random weights, if its best epoch
-            does not predict all validation pairs; the best epoch of all starts is kept
+        restarts: how often training starts again, with new random weights, while its best epoch
+            does not predict all random validation pairs; the best epoch of all starts is
+            kept. null is once without epochs, updates and seconds, and never with one of them
 
     """
 
@@ -52,7 +53,7 @@ class TrainingConfig:
     weight_decay: float = 0.03
     clip: float | None = 1.0
     patience: int | None = None
-    restarts: int = 1
+    restarts: int | None = None
 
     def __post_init__(self) -> None:
         check_settings("training", self)
@@ -65,10 +66,17 @@ class TrainingConfig:
             raise ConfigError(
                 f"training.learning_rate is {self.learning_rate}; it must be at most 1000"
             )
-        if not 0 <= self.restarts <= 100:
+        if self.restarts is not None and not 0 <= self.restarts <= 100:
             raise ConfigError(f"training.restarts is {self.restarts}; it must lie in [0, 100]")
         if self.weight_decay < 0:
             raise ConfigError(f"training.weight_decay is {self.weight_decay}; it must be 0 or more")
+
+    @property
+    def most_starts(self) -> int:
+        """Largest number of starts."""
+        if self.restarts is None:
+            return 2 if self.epochs is self.updates is self.seconds is None else 1
+        return 1 + self.restarts
 
 
 @dataclass(frozen=True)

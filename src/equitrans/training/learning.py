@@ -108,7 +108,7 @@ class GradientLearning(Learning):
     """Gradient descent; the epoch of lowest validation loss is the best.
 
     A start that ends without an epoch that predicts all validation pairs may be stuck: training
-    starts again from new random weights, as often as ``training.restarts`` allows.
+    starts again from new random weights, ``training.restarts`` times at most.
     """
 
     def __init__(
@@ -158,7 +158,8 @@ class GradientLearning(Learning):
         if not ended(state, self._rows, training):
             return False
         in_time = training.seconds is None or state.seconds < training.seconds
-        return not (in_time and state.best_accuracy < 1 and state.start <= training.restarts)
+        missed = self._data.alike and state.best_accuracy < 1
+        return not (in_time and missed and state.start < training.most_starts)
 
     @property
     def figures(self) -> Figures:
