@@ -131,7 +131,8 @@ def _counters(path: Path, header: Header) -> dict[str, Any]:
     except (TypeError, KeyError, ValueError, RecursionError):
         raise RunError(f"{path} is damaged: its counters are missing or not JSON") from None
     for name, kind in _COUNTERS.items():
-        value, least, most = found[name], 0.0, float(_MOST)
+        value: Any = found[name]
+        least, most = 0.0, float(_MOST)
         if name == "best_loss":  # rounding can make a loss negative; it is infinite before the end
             least, most = -1.0, math.inf  # of the first epoch, and without validation pairs
         if type(value) is not kind or not least <= value <= most:

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from equitrans.data import Pair, as_pairs
-from equitrans.errors import ConfigError, DataError, RunError, nearest
-from equitrans.models import ModelConfig, TransducerConfig
+from equitrans.errors import ConfigError, DataError, RunError, nearest, shown
+from equitrans.models import ModelConfig, TransducerConfig, name_of
 from equitrans.paper import LexicalClass
-from equitrans.settings import from_dict
+from equitrans.settings import check_iterable, from_dict
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.fitting import fit
 from equitrans.training.trained import Trained
@@ -54,6 +54,7 @@ class Estimator:
 
     def fit(self, X: Sentences, y: Sentences) -> "Estimator":  # noqa: N803
         """Train on sources and their targets."""
+        check_iterable("targets", y)
         targets = list(y)
         pairs = _pairs(X, targets)
         self.trained_ = fit(
@@ -77,8 +78,9 @@ class Estimator:
         names = ("classes", "model", "training", "seed", "width")
         params = {name: getattr(self, name) for name in names}
         if deep:
+            training = self._training()
             params |= {f"model__{k}": v for k, v in asdict(self.model).items()}
-            params |= {f"training__{k}": v for k, v in asdict(self._training()).items()}
+            params |= {f"training__{k}": v for k, v in asdict(training).items()}
         return params
 
     def set_params(self, **params: Any) -> "Estimator":
@@ -114,7 +116,11 @@ class Estimator:
         return f"Estimator({shown})"
 
     def _training(self) -> TrainingConfig:
-        return self.training or usual_training(self.model)
+        name_of(self.model)
+        training = self.training or usual_training(self.model)
+        if not isinstance(training, TrainingConfig):
+            raise ConfigError(f"training is {shown(training)}; expected a TrainingConfig")
+        return training
 
     def _model(self) -> Trained:
         if not self.__sklearn_is_fitted__():
@@ -123,6 +129,8 @@ class Estimator:
 
 
 def _pairs(sources: Sentences, targets: Sentences) -> tuple[Pair, ...]:
+    check_iterable("sources", sources)
+    check_iterable("targets", targets)
     sources, targets = list(sources), list(targets)
     if len(sources) != len(targets):
         raise DataError(f"{len(sources)} sources but {len(targets)} targets; each needs one")
