@@ -52,9 +52,11 @@ class DivergenceError(RunError):
         self.breakdown = breakdown
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that a terminal obeys: control characters, line separators and changes of direction;
-and lone surrogates, which cannot be encoded."""
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""Characters that a terminal obeys or does not show: control characters, line separators, changes
+of direction, zero-width spaces; and lone surrogates, which cannot be encoded."""
 
 
 class _Short(reprlib.Repr):

@@ -131,11 +131,11 @@ def _counters(path: Path, header: Header) -> dict[str, Any]:
     except (TypeError, KeyError, ValueError, RecursionError):
         raise RunError(f"{path} is damaged: its counters are missing or not JSON") from None
     for name, kind in _COUNTERS.items():
-        value: Any = found[name]
+        value, is_kind = found[name], type(found[name]) is kind
         least, most = 0.0, float(_MOST)
         if name == "best_loss":  # rounding can make a loss negative; it is infinite before the end
             least, most = -1.0, math.inf  # of the first epoch, and without validation pairs
-        if type(value) is not kind or not least <= value <= most:
+        if not is_kind or not least <= value <= most:
             raise RunError(f"{path} is damaged: {name} is {shown(value)}")
     if found["best_epoch"] > found["epoch"]:
         raise RunError(
