@@ -1,7 +1,7 @@
 """Run the long versions of the reliability tests and record the results.
 
     make reliability
-    python bench/reliability.py kills-train determinism limits
+    python bench/reliability.py kills-train determinism limits hostile
 
 Each part writes a file under records/reliability, from which ``make results`` updates the figures
 of docs/reliability.md.
@@ -27,6 +27,7 @@ sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("fixtures", "oracles
 
 import attacks
 import explorer
+import hostile
 import torch
 
 import kills
@@ -191,6 +192,17 @@ def attack() -> list[Row]:
     return rows
 
 
+# --- hostile directories and files
+
+
+def endure() -> list[Row]:
+    """Run commands on damaged directories and files; none may fail in a way of its own."""
+    rows, findings = hostile.attack()
+    if findings:
+        sys.exit(f"{findings} findings")
+    return rows
+
+
 PARTS: dict[str, Callable[[], list[Row]]] = {
     "kills-train": partial(kill, "train", 200),
     "kills-search": partial(kill, "search", 50),
@@ -199,7 +211,13 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "limits": reach,
     "explorer": besiege,
     "explorer-attacks": attack,
+    "hostile": endure,
 }
+
+
+def _commit() -> str:
+    asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
 if __name__ == "__main__":
@@ -212,6 +230,7 @@ if __name__ == "__main__":
     for part in asked.parts or PARTS:
         content = {
             "made": time.strftime("%Y-%m-%d"),
+            "commit": _commit(),
             "version": {
                 "equitrans": __version__,
                 "torch": torch.__version__,

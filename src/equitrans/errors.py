@@ -12,6 +12,7 @@ Any other exception is a bug in equitrans.
 """
 
 import difflib
+import re
 import reprlib
 from collections.abc import Iterable
 from functools import lru_cache
@@ -67,6 +68,13 @@ def few(words: Iterable[str], most: int = 5) -> str:
     return ", ".join(map(named, words[:most])) + more
 
 
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""Characters that a terminal obeys or does not show: control characters, line separators, changes
+of direction, zero-width spaces; and lone surrogates, which cannot be encoded."""
+
+
 class _Short(reprlib.Repr):
     """Shortened values; the cost does not grow with the size of a value."""
 
@@ -91,6 +99,19 @@ def shown(value: object) -> str:
 
 
 _SHORT = _Short()
+
+
+def printable(text: str, longest: int = 2000) -> str:
+    r"""The text of a message without terminal escapes and other control characters, and cut if it
+    is long. Line breaks and TABs stay.
+
+    >>> printable("walk \x1b[31m\n"), printable("walk" * 1000, 10)
+    ('walk \\x1b[31m\n', 'walkwalkwa… (4000 characters)')
+    """
+    start = _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text[:longest])
+    if max(len(start), len(text)) <= longest:
+        return start
+    return f"{start[:longest]}… ({len(text)} characters)"
 
 
 def named(name: str) -> str:

@@ -279,6 +279,13 @@ def _reason(wrong: Exception) -> str:
 # --- model directories
 
 
+def as_path(path: Path | str) -> Path:
+    """The path of a name; raise RunError if it is neither text nor a path, or has a NUL."""
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        raise RunError(f"{shown(path)} is not the name of a file or folder")
+    return Path(path)
+
+
 def refuse_links(directory: Path) -> None:
     """Raise RunError if a file of the directory links to a place outside it, or is a pipe or a
     device: the author of a model directory must not choose which other files are read or written,
@@ -296,7 +303,7 @@ def refuse_used(path: Path | str, *, resumable: bool = False) -> None:
     """Raise RunError unless ``path`` is absent or empty. The files of a killed process do not
     count: lock, temporary files, and parts of a model that waits for its config.json.
     """
-    path = Path(path)
+    path = as_path(path)
     names = {p.name for p in path.iterdir()} if path.is_dir() else set()
     leftovers = {name for name in names if name.startswith(".") and name.endswith(".tmp")}
     leftovers |= {LOCK, "vocabulary.json"} if LOCK in names else set()

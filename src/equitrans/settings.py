@@ -57,6 +57,18 @@ def check_sentence(words: Sequence[str]) -> None:
         )
 
 
+def check_iterable(what: str, value: object) -> None:
+    """Raise DataError unless a value can be iterated over; a string is one value, not several."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise DataError(f"{what} are {shown(value)}; expected a list")
+
+
+def check_count(name: str, value: object) -> None:
+    """Raise ConfigError unless a value is an integer of 1 or more."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ConfigError(f"{name} is {shown(value)}; it must be an integer, 1 or more")
+
+
 def check_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
     """Raise DataError with the position of the first pair that is too long."""
     for number, pair in enumerate(pairs, start=1):

@@ -372,7 +372,7 @@ def test_train_on_a_full_disk_leaves_no_directory(run, world, tmp_path, monkeypa
     def full(path, content):
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("equitrans.training.trained.write_atomically", full)
+    monkeypatch.setattr("equitrans.training.directories.write_atomically", full)
     out = tmp_path / "run"
     line = fails(run, "train", "--data", world / "pairs.tsv", "--classes", "none", "--out", out)
     assert "No space left" in line

@@ -34,7 +34,7 @@ def in_parts(model: Model, data: Rows) -> Iterator[Batch]:
     """All rows once, in batches that fit into memory, on the model's device."""
     device = next(model.parameters()).device
     width = data.source.shape[1] * max(data.target.shape[1], len(model.symmetry.target))
-    rows = rows_together(width, most=_ROWS[device.type])
+    rows = rows_together(width, most=_ROWS.get(device.type, _ROWS["cpu"]))
     return (batch.to(device) for batch in in_order(data, rows=rows))
 
 

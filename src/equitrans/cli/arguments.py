@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from equitrans import training
 from equitrans.data import File, Pair, load_split, read_pairs, recorded_split
-from equitrans.errors import ConfigError, DataError, nearest
+from equitrans.errors import ConfigError, DataError, nearest, printable
 
 if TYPE_CHECKING:
     import torch
@@ -141,7 +141,7 @@ def add_decoding(parser: Parser) -> None:
 def note(asked: argparse.Namespace, message: str) -> None:
     """Print a message to standard error, unless --quiet was given."""
     if not asked.quiet:
-        print(f"equitrans: {message}", file=sys.stderr)
+        print(f"equitrans: {printable(message)}", file=sys.stderr)
 
 
 def load(asked: argparse.Namespace) -> "training.Trained":
@@ -224,15 +224,17 @@ def load_extra(module: str, what: str, extra: str) -> ModuleType:
 @contextmanager
 def exiting_on_interrupt() -> Iterator[None]:
     """Make Ctrl-C end the process at once, for imports of libraries that would swallow it."""
-    if threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:
         yield
         return
 
     def leave(*_: object) -> None:
-        print("equitrans: interrupted", file=sys.stderr, flush=True)
+        signal.signal(signal.SIGINT, lambda *_: None)  # one message is enough
+        os.write(2, b"equitrans: interrupted\n")  # print cannot be called again within itself
         os._exit(130)
 
-    before = signal.signal(signal.SIGINT, leave)
+    signal.signal(signal.SIGINT, leave)
     try:
         yield
     finally:

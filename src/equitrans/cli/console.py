@@ -1,11 +1,15 @@
 """The console that commands print with: text is printed unchanged, never read as markup."""
 
 import os
+import sys
 from types import ModuleType
+from typing import Any
 
 from rich.console import Console as RichConsole
+from rich.text import Text
 
 from equitrans.cli.arguments import load_extra
+from equitrans.errors import printable
 
 
 class Console(RichConsole):
@@ -24,6 +28,10 @@ class Console(RichConsole):
         )
         if not self.is_terminal:
             self.width = 1000  # piped output is not wrapped
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """The text as it is printed: without terminal escapes and other control characters."""
+        return super().render_str(printable(text, sys.maxsize), **options)
 
     def on_broken_pipe(self) -> None:
         """End the command if nobody reads its output; a training without a reader goes on."""

@@ -6,11 +6,14 @@ exception is a bug in equitrans and keeps its traceback.
 
 import io
 import os
+import signal
 import sys
+import time
 from collections.abc import Sequence
 from importlib import import_module
+from threading import current_thread, main_thread
 
-from equitrans.errors import ConfigError, EquitransError, nearest
+from equitrans.errors import ConfigError, EquitransError, nearest, printable
 
 COMMANDS = {
     "scan": "list, show, export or download the splits of SCAN",
@@ -56,17 +59,52 @@ Every command has --quiet, and every command that prints figures has --json. Ter
 unless NO_COLOR=1 is set. equitrans COMMAND --help prints the options of a command."""
 
 
+PATIENCE_SECONDS = 5.0
+"""Seconds after the first Ctrl-C in which others are ignored, so that a command can clean up."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit status."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    """Run a command line and return its exit status. Without arguments, this process has no other
+    purpose, and Ctrl-C stays without effect when the command has ended.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    ours = before is signal.default_int_handler and current_thread() is main_thread()
+    try:
+        if ours:
+            signal.signal(signal.SIGINT, _Interrupt())
+        return _checked(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt as interrupt:
+        _fail(str(interrupt) or "interrupted")
+        return 130
+    finally:
+        if ours:
+            # a function first: Python complains about a signal that waits for a handler when it
+            # becomes ignored
+            signal.signal(signal.SIGINT, lambda *_: None)
+            signal.signal(signal.SIGINT, signal.SIG_IGN if arguments is None else before)
+
+
+class _Interrupt:
+    """The first Ctrl-C raises KeyboardInterrupt; one after PATIENCE_SECONDS ends the process."""
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+
+    def __call__(self, *_: object) -> None:
+        if self._first is None:
+            self._first = time.monotonic()
+            raise KeyboardInterrupt
+        if time.monotonic() - self._first > PATIENCE_SECONDS:
+            os._exit(130)
+
+
+def _checked(arguments: Sequence[str]) -> int:
+    """Run a command line; turn errors into a message and an exit status."""
     _mend_streams()
     try:
         return _run(arguments)
     except EquitransError as error:
         return _fail(str(error))
-    except KeyboardInterrupt as interrupt:
-        _fail(str(interrupt) or "interrupted")
-        return 130
     except BrokenPipeError:
         # nobody reads the output; without this Python prints an error when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -110,7 +148,7 @@ def _mend_streams() -> None:
 
 
 def _fail(message: str) -> int:
-    print(f"equitrans: {message}", file=sys.stderr)
+    print(f"equitrans: {printable(message)}", file=sys.stderr)
     return 2
 
 

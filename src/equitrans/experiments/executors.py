@@ -12,7 +12,7 @@ import socket
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -198,8 +198,8 @@ def run_on_ray(
     cpus: float = 1.0,
     gpus: float = 0.0,
 ) -> Outcomes[Job, Result]:
-    """Run jobs on a Ray cluster, as many at once as its CPUs allow. A job uses ``cpus`` CPUs and
-    ``gpus`` GPUs.
+    """Run jobs on a Ray cluster, as many at once as its CPUs and GPUs allow. A job uses ``cpus``
+    CPUs and ``gpus`` GPUs.
 
     Without an address, Ray is started on this machine and stopped at the end. A process that is
     already connected to Ray stays connected. Closing the iterator, or an interrupt, ends all jobs.
@@ -219,8 +219,8 @@ def run_on_ray(
     running: dict[Any, Job] = {}
     try:
         while True:
-            room = int(ray.cluster_resources().get("CPU", 0) / cpus)  # machines come and go
-            while len(running) < max(room, 1):
+            room = _room(ray.cluster_resources(), cpus, gpus)  # machines come and go
+            while len(running) < room:
                 try:
                     job = next(new)
                 except StopIteration:
@@ -241,6 +241,17 @@ def run_on_ray(
             ray.cancel(task, force=True)
         if ours:
             ray.shutdown()
+
+
+def _room(resources: Mapping[str, float], cpus: float, gpus: float) -> int:
+    """Number of jobs that a cluster runs at once, at least one.
+
+    >>> _room({"CPU": 64.0, "GPU": 4.0}, 1.0, 1.0), _room({"CPU": 64.0}, 2.0, 0.0)
+    (4, 32)
+    """
+    asked = {"CPU": cpus, "GPU": gpus}
+    rooms = [resources.get(name, 0.0) / share for name, share in asked.items() if share > 0]
+    return max(int(min(rooms)), 1)
 
 
 def _connect(ray: Any, address: str | None) -> None:

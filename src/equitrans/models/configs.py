@@ -190,5 +190,8 @@ def find_model(name: object) -> type[ModelConfig]:
 
 
 def name_of(config: ModelConfig) -> str:
-    """The name of the model that these settings belong to."""
-    return next(name for name, kind in MODELS.items() if type(config) is kind)
+    """The name of the model that these settings belong to; raise ConfigError for anything else."""
+    for name, kind in MODELS.items():
+        if type(config) is kind:
+            return name
+    raise ConfigError(f"model is {shown(config)}; expected settings such as GordonConfig()")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         recipe,
         recipe_names,
     )
+    from equitrans.training.directories import WEIGHTS
     from equitrans.training.estimator import Estimator
     from equitrans.training.exporting import TestSet, export
     from equitrans.training.fitting import Extension, extend, fit
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from equitrans.training.loop import Epoch
     from equitrans.training.misfit import misfit_warning
     from equitrans.training.runs import Run
-    from equitrans.training.saving import WEIGHTS
     from equitrans.training.trained import Trained
 
 __getattr__, __dir__, __all__ = face(__name__)

@@ -143,10 +143,10 @@ def _counters(path: Path, header: Header) -> dict[str, Any]:
     except (TypeError, KeyError, ValueError, RecursionError):
         raise RunError(f"{path} is damaged: its counters are missing or not JSON") from None
     for name, kind in _COUNTERS.items():
-        value, least, most = found[name], 0.0, float(_MOST)
+        value, is_kind = found[name], type(found[name]) is kind
+        least, most = 0.0, float(_MOST)
         if name == "best_loss":  # rounding can make a loss negative; it is infinite before the end
             least, most = -1.0, math.inf  # of the first epoch, and without validation pairs
-        is_kind = type(value) is kind
         if not is_kind or not least <= value <= most:
             raise RunError(f"{path} is damaged: {name} is {shown(value)}")
     for less, total in (

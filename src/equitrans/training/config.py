@@ -109,6 +109,8 @@ class RunConfig:
             "run": {"kind", "seed", "orbits", "orbits_every"},
         }
         parts: dict[str, Settings] = {"data": {}, "model": {}, "training": {}, "run": {}}
+        if not isinstance(settings, dict) or not all(isinstance(name, str) for name in settings):
+            raise ConfigError(f"{shown(settings)} is not a table of settings")
         for name, value in settings.items():
             section, dot, rest = name.partition(".")
             if dot and section in ("data", "model", "training"):

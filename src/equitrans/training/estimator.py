@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from equitrans.data import Pair, as_pairs
 from equitrans.errors import ConfigError, DataError, RunError, nearest, shown
-from equitrans.models import ModelConfig, TransducerConfig
+from equitrans.models import ModelConfig, TransducerConfig, name_of
 from equitrans.paper import LexicalClass
-from equitrans.settings import from_dict
+from equitrans.settings import check_iterable, from_dict
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.fitting import fit
 from equitrans.training.trained import Trained
@@ -86,8 +86,9 @@ class Estimator:
         names = ("classes", "model", "training", "seed", "width", "characters")
         params = {name: getattr(self, name) for name in names}
         if deep:
+            training = self._training()
             params |= {f"model__{k}": v for k, v in asdict(self.model).items()}
-            params |= {f"training__{k}": v for k, v in asdict(self._training()).items()}
+            params |= {f"training__{k}": v for k, v in asdict(training).items()}
         return params
 
     def set_params(self, **params: Any) -> "Estimator":
@@ -123,7 +124,11 @@ class Estimator:
         return f"Estimator({shown})"
 
     def _training(self) -> TrainingConfig:
-        return self.training or usual_training(self.model)
+        name_of(self.model)
+        training = self.training or usual_training(self.model)
+        if not isinstance(training, TrainingConfig):
+            raise ConfigError(f"training is {shown(training)}; expected a TrainingConfig")
+        return training
 
     def _model(self) -> Trained:
         if not self.__sklearn_is_fitted__():
@@ -133,8 +138,7 @@ class Estimator:
 
 def _sentences(given: Sentences) -> list[str | Sequence[str]]:
     """A list of sentences; raise DataError for a single string."""
-    if isinstance(given, str):
-        raise DataError(f"{shown(given)} is one sentence; expected a list of sentences")
+    check_iterable("sentences", given)
     return list(given)
 
 

@@ -8,7 +8,7 @@ import torch
 
 from equitrans.data import Pair
 from equitrans.errors import EquitransError
-from equitrans.files import refuse_used
+from equitrans.files import as_path, refuse_used
 from equitrans.training.cards import Figures
 from equitrans.training.runs import Run
 from equitrans.training.trained import Trained
@@ -34,7 +34,7 @@ def export(
     """Write the model of a run or model directory to ``out``; return the model as written."""
     refuse_used(out)
     trained = Trained.load(path, device=device)
-    figures = _training_figures(Path(path), trained)
+    figures = _training_figures(as_path(path), trained)
     if test is not None:
         report = trained.evaluate(test.pairs, width=width)
         figures = replace(

@@ -10,14 +10,14 @@ from equitrans import __version__
 from equitrans.analysis import Extended, extend_model
 from equitrans.data import AnyPair, Data, Pair, as_pairs, discover, hold_out
 from equitrans.errors import ConfigError, DataError, LearningWarning, SymmetryError, shown
-from equitrans.models import ModelConfig, TransducerConfig
+from equitrans.models import ModelConfig, TransducerConfig, name_of
 from equitrans.paper import LexicalClass, Symmetry
-from equitrans.settings import check_pairs, check_seed
+from equitrans.settings import check_iterable, check_pairs, check_seed
 from equitrans.training.cards import Origin
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.learning import longest_prediction, start
 from equitrans.training.misfit import misfit_warning
-from equitrans.training.trained import Trained
+from equitrans.training.trained import Trained, check_classes
 
 
 def fit(
@@ -43,16 +43,18 @@ def fit(
     ('JUMP', 'JUMP')
     """
     check_seed(seed)
+    name_of(model := model or TransducerConfig())
+    training = training or usual_training(model)
+    if not isinstance(training, TrainingConfig):
+        raise ConfigError(f"training is {shown(training)}; expected a TrainingConfig")
+    check_iterable("pairs", pairs)
     pairs = as_pairs(pairs, characters=characters)
     if not pairs:
         raise DataError("there are no pairs to learn from")
     check_pairs(pairs)
     if classes == "discover":
         classes = discover(pairs).classes
-    elif isinstance(classes, str | LexicalClass):
-        raise ConfigError(f'classes are {shown(classes)}; expected a list of classes or "discover"')
-    model = model or TransducerConfig()
-    training = training or usual_training(model)
+    classes = check_classes(classes)
     with _ONE_AT_A_TIME:
         trained = _fit(pairs, classes, model, training, seed=seed, characters=characters)
     rules = () if trained.grammar is None else trained.grammar.warnings
@@ -69,14 +71,13 @@ _ONE_AT_A_TIME = threading.Lock()
 
 def _fit(
     pairs: tuple[Pair, ...],
-    classes: Iterable[LexicalClass],
+    classes: tuple[LexicalClass, ...],
     model: ModelConfig,
     training: TrainingConfig,
     *,
     seed: int,
     characters: bool,
 ) -> Trained:
-    classes = tuple(classes)
     trained = Trained.new(
         model,
         Symmetry.of(classes, pairs, model.group),
@@ -108,6 +109,13 @@ def extend(trained: Trained, name: str, words: Mapping[str, str]) -> Extension:
     >>> extend(trained, "verbs", {"blick": "BLICK"}).trained.symmetry.source.words
     ('walk', 'jump', 'blick')
     """
+    if not isinstance(trained, Trained):
+        raise ConfigError(f"{shown(trained)} is not a trained model; Trained.load gives one")
+    if not isinstance(words, Mapping) or not all(
+        isinstance(word, str) for word in (name, *words, *words.values())
+    ):
+        wrong = f"class {shown(name)}, words {shown(words)}"
+        raise ConfigError(f"{wrong}; expected a name, and a translation for each word")
     if trained.characters:
         for word in (*words, *words.values()):
             if len(word) != 1:

@@ -11,7 +11,8 @@ from shutil import copyfile
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from equitrans.errors import ConfigError, RunError
+from equitrans.errors import ConfigError, RunError, shown
+from equitrans.files import as_path
 
 _NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -31,8 +32,8 @@ def fetched(
     """A folder with some files of a model: ``name`` itself if it is a folder, or a temporary folder
     with the files of the hub's repository ``name``.
     """
-    if Path(name).is_dir():
-        yield Path(name)
+    if (folder := as_path(name)).is_dir():
+        yield folder
         return
     if not _NAME.fullmatch(str(name)):
         raise RunError(f"{name}: no such folder; a name on the hub has the form owner/name")
@@ -41,21 +42,21 @@ def fetched(
         cache = hub.snapshot_download(str(name), revision=revision, allow_patterns=[*files])
     except (OSError, ValueError, hub.errors.HTTPError) as error:
         raise RunError(f"{name}: no such folder, and none on the hub: {_first(error)}") from None
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as place:
         # the hub's cache has links out of the folder, which loading a model rejects
         for file in files:
             if (path := Path(cache) / file).is_file():
-                copyfile(path, Path(folder) / file)
+                copyfile(path, Path(place) / file)
         try:
-            yield Path(folder)
+            yield Path(place)
         except RunError as error:
             raise RunError(f"{name} on the hub: {error}") from None
 
 
 def push(folder: Path, name: str, *, private: bool = False, revision: str | None = None) -> str:
     """Upload a folder to the hub's repository ``name``, created if new; return its address."""
-    if not _NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} is not a name on the hub; expected owner/name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ConfigError(f"{shown(name)} is not a name on the hub; expected owner/name")
     hub = load_hub()
     api = hub.HfApi()
     try:

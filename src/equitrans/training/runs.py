@@ -39,6 +39,7 @@ from equitrans.errors import (
 from equitrans.files import (
     LOCK,
     append_line,
+    as_path,
     flush,
     locked,
     read_part,
@@ -52,9 +53,9 @@ from equitrans.settings import check_seed
 from equitrans.training.cards import Figures
 from equitrans.training.checkpoints import Checkpoint
 from equitrans.training.config import RunConfig
+from equitrans.training.directories import WEIGHTS, write_grammar
 from equitrans.training.learning import Learning, Report, Step, longest_prediction, start
 from equitrans.training.logs import check_orbits, check_step, read_log, trim_log
-from equitrans.training.saving import WEIGHTS, write_grammar
 from equitrans.training.tensors import pack
 from equitrans.training.trained import Trained
 
@@ -114,7 +115,7 @@ class Run:
     @classmethod
     def open(cls, path: Path | str) -> "Run":
         """The run in a directory."""
-        path = Path(path)
+        path = as_path(path)
         refuse_links(path)
         content = read_part(path / "config.json")
         try:

@@ -33,36 +33,28 @@ from equitrans.analysis import (
     orbits,
     predict,
 )
-from equitrans.data import (
-    AnyPair,
-    Pair,
-    as_pairs,
-    join_words,
-    split_words,
-    symmetry_from_json,
-)
-from equitrans.errors import DataError, EquitransError, RunError, SymmetryError, shown
-from equitrans.files import FORMAT, find_file, read_part, refuse_links
-from equitrans.models import (
-    Learned,
-    ModelConfig,
-    build,
-    check_limits,
-    find_model,
-    learned_from_json,
-    name_of,
-)
+from equitrans.data import AnyPair, Pair, as_pairs, join_words, split_words
+from equitrans.errors import ConfigError, DataError, RunError, SymmetryError, shown
+from equitrans.files import FORMAT, as_path, find_file, read_part, refuse_links
+from equitrans.models import Learned, ModelConfig, build, check_limits, name_of
 from equitrans.paper import LexicalClass, Model, Symmetry
 from equitrans.settings import (
-    LONGEST_PREDICTION,
     MOST_WEIGHTS,
+    check_count,
+    check_iterable,
     check_pairs,
     check_sentence,
-    from_dict,
 )
 from equitrans.training import hub
 from equitrans.training.cards import Origin, model_card
-from equitrans.training.saving import GRAMMAR, WEIGHTS, write_description, write_model
+from equitrans.training.directories import (
+    GRAMMAR,
+    WEIGHTS,
+    describing,
+    read_description,
+    write_description,
+    write_model,
+)
 from equitrans.training.tensors import Budget, load_weights, read_header
 
 FILES = ("config.json", "vocabulary.json", GRAMMAR, WEIGHTS)
@@ -102,6 +94,7 @@ class Trained:
         """A model with random weights, the same for the same seed; a recursive aligner gets the
         rules of ``learned``, or none.
         """
+        name_of(config)
         check_limits(config, symmetry)
         with (
             torch.random.fork_rng(devices=[]),
@@ -146,8 +139,9 @@ class Trained:
         self, sentences: Iterable[str | Sequence[str]], *, n: int, width: int = 3
     ) -> list[list[Prediction]]:
         """Up to n targets of each sentence, best first."""
-        if isinstance(sentences, str):
-            raise DataError(f"{shown(sentences)} is one sentence; expected a list of sentences")
+        check_iterable("sentences", sentences)
+        check_count("n", n)
+        check_count("width", width)
         return predict(
             self.model,
             [self._split(sentence) for sentence in sentences],
@@ -179,7 +173,7 @@ class Trained:
         """How equivariant the model is on some pairs, under its own or the given classes."""
         symmetry = self.symmetry
         if classes is not None:
-            symmetry = Symmetry(symmetry.source, symmetry.target, tuple(classes), symmetry.kind)
+            symmetry = replace(symmetry, classes=check_classes(classes))
         if not symmetry.classes:
             raise SymmetryError("the model has no classes; give the classes for the audit")
         options = {"width": width, "max_length": self.max_length}
@@ -206,10 +200,13 @@ class Trained:
         """The words of a sentence, which may be none."""
         if isinstance(sentence, str):
             return split_words(sentence, characters=self.characters)
+        if not isinstance(sentence, Sequence) or not all(isinstance(w, str) for w in sentence):
+            raise DataError(f"{shown(sentence)} is not a sentence; expected a string or words")
         return tuple(sentence)
 
     def _pairs(self, pairs: Iterable[AnyPair]) -> tuple[Pair, ...]:
         """Pairs from all that has two sides; raise DataError if a sentence is too long."""
+        check_iterable("pairs", pairs)
         made = as_pairs(pairs, characters=self.characters)
         check_pairs(made)
         return made
@@ -218,10 +215,11 @@ class Trained:
 
     def save_pretrained(self, directory: Path | str, *, name: str | None = None) -> None:
         """Write a complete model directory with a model card."""
+        directory = as_path(directory)
         size = sum(p.numel() for p in self.model.parameters())
         name = name or os.path.basename(os.path.realpath(directory))
         card = model_card(name, self._config(), self.origin, self.symmetry, parameters=size)
-        write_model(Path(directory), self._config(), self.model, card=card)
+        write_model(directory, self._config(), self.model, card=card)
 
     @classmethod
     def from_pretrained(
@@ -239,7 +237,7 @@ class Trained:
 
     def save(self, directory: Path | str) -> None:
         """Write a model directory without a card. An error leaves the old model, or none."""
-        write_model(Path(directory), self._config(), self.model)
+        write_model(as_path(directory), self._config(), self.model)
 
     def save_description(self, directory: Path, **more: Any) -> None:
         """Write config.json, with ``more`` entries, and vocabulary.json."""
@@ -260,7 +258,7 @@ class Trained:
     @classmethod
     def load(cls, directory: Path | str, *, device: str | torch.device = "cpu") -> "Trained":
         """Load the model of a model directory or of a training run."""
-        directory = Path(directory)
+        directory = as_path(directory)
         refuse_links(directory)
         read_part(directory / "config.json")  # a missing model or an unknown format comes first
         find_file(directory / "vocabulary.json")
@@ -283,34 +281,26 @@ class Trained:
         cls, directory: Path, *, seed: int = 0, budget: Budget | None = None
     ) -> "Trained":
         """The model that a directory describes, with random weights."""
-        refuse_links(directory)
-        config = read_part(directory / "config.json")
-        words = read_part(directory / "vocabulary.json")
-        try:
-            kind = find_model(config.get("kind", "transducer"))  # old directories have no kind
-            model = from_dict(kind, config["model"], section="model")
-            symmetry = symmetry_from_json(words, model.group)
-            length = config["max_length"]
-            if type(length) is not int or not 1 <= length <= LONGEST_PREDICTION:
-                raise RunError(
-                    f"max_length is {shown(length)}; it must be from 1 to {LONGEST_PREDICTION}"
-                )
-            if not isinstance(characters := config["characters"], bool):
-                raise RunError(f"characters is {shown(characters)}; it must be true or false")
-            learned = None
-            if (directory / GRAMMAR).is_file():
-                learned = learned_from_json(read_part(directory / GRAMMAR), symmetry)
+        found = read_description(directory)
+        with describing(directory):
             trained = cls.new(
-                model,
-                symmetry,
-                max_length=length,
-                characters=characters,
+                found.model,
+                found.symmetry,
+                max_length=found.max_length,
+                characters=found.characters,
                 seed=seed,
-                learned=learned,
+                learned=found.learned,
                 budget=budget,
             )
-            return replace(trained, origin=Origin.of_config(config))
-        except KeyError as missing:
-            raise RunError(f"{directory} does not describe a model: no {missing}") from None
-        except (TypeError, AttributeError, EquitransError) as error:
-            raise RunError(f"{directory} does not describe a model: {error}") from None
+        return replace(trained, origin=found.origin)
+
+
+def check_classes(classes: Iterable[LexicalClass]) -> tuple[LexicalClass, ...]:
+    """The classes as a tuple; raise ConfigError for anything else."""
+    if not isinstance(classes, Iterable) or isinstance(classes, str):
+        raise ConfigError(f'classes are {shown(classes)}; expected a list of classes or "discover"')
+    classes = tuple(classes)
+    for found in classes:
+        if not isinstance(found, LexicalClass):
+            raise ConfigError(f"{shown(found)} is not a class; expected a LexicalClass")
+    return classes
