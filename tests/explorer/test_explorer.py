@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from equitrans.data import recorded
 from equitrans.data.pairs import Pair
 from equitrans.data.scan import CLASSES, everything
 from equitrans.data.source import DataConfig, load_data
@@ -353,7 +354,7 @@ def test_file_that_is_not_the_data_of_the_training_is_not_shown(shown, tmp_path,
         file.write_text("secret\tSECRET\nsecret secret\tSECRET\n", encoding="utf-8")
     elif kind == "large":
         shutil.copy(shown / "pairs.tsv", file)
-        monkeypatch.setattr(entry, "LARGEST_DATA", 100)
+        monkeypatch.setattr(recorded, "LARGEST_FILE", 100)
     config = json.loads((tmp_path / "jump" / "config.json").read_text(encoding="utf-8"))
     config["data"]["file"] = str(file)
     (tmp_path / "jump" / "config.json").write_text(json.dumps(config), encoding="utf-8")

@@ -11,7 +11,7 @@ from equitrans.data.source import Data, DataConfig, load_data
 from equitrans.errors import DataError, RunError, shown
 from equitrans.paper import LexicalClass
 
-LARGEST_FILE = 1_000_000_000
+LARGEST_FILE = 256_000_000
 """Largest size of a file that a model directory names, in bytes."""
 
 

@@ -5,7 +5,6 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
-from pathlib import Path
 
 import torch
 from jaxtyping import Float, Int
@@ -21,8 +20,6 @@ from equitrans.training import Run, Trained
 
 LARGEST_TABLE = 4_000_000
 """Number of entries of a translator's table; a larger table is not kept in memory."""
-LARGEST_DATA = 256_000_000
-"""Size of a file of pairs in bytes; the pairs of a larger file are not shown."""
 COMMANDS = 100_000
 """Number of commands of the data to choose from: a search through them takes milliseconds."""
 SUGGESTED = 12
@@ -142,16 +139,12 @@ class Entry:
 def load(run: Run) -> Data | str:
     """Return the pairs of a run, or why there are none.
 
-    config.json may be a stranger's and name any file. So only a regular file is read, its pairs
-    are returned only if they are those of the training, and the reason quotes no part of it.
+    config.json may be a stranger's and name any file, so the reason quotes no part of a file.
     """
-    file = run.config.data.file
     try:
-        if file is None or (Path(file).is_file() and Path(file).stat().st_size <= LARGEST_DATA):
-            return run.load_data()
+        return run.load_data()
     except (EquitransError, OSError):
-        pass
-    return (
-        "The data of the training cannot be read, or they have changed. "
-        "The command equitrans evaluate shows the mistakes on any file of pairs."
-    )
+        return (
+            "The data of the training cannot be read, or they have changed. "
+            "The command equitrans evaluate shows the mistakes on any file of pairs."
+        )
