@@ -101,6 +101,7 @@ def symmetry_from_json(content: dict[str, Any], kind: GroupKind) -> Symmetry:
     for number, table in enumerate(tables, start=1):
         if not isinstance(table, dict) or not isinstance(name := table.get("name"), str):
             raise DataError(f"class {number} is {shown(table)}; it must have a name")
+        check_visible(name)
         classes.append(LexicalClass(name, _words(table, "source"), _words(table, "target")))
     return Symmetry(source, target, tuple(classes), kind)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from equitrans.errors import ConfigError, shown
+from equitrans.errors import ConfigError, nearest, shown
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_seed, check_settings, from_dict
 
@@ -87,6 +87,9 @@ class Origin:
             return cls()
         if not isinstance(content, dict):
             raise ConfigError(f"origin is {shown(content)}; expected a table")
+        for name in content:
+            if name not in (known := ("version", "seed", "data", "training", "figures")):
+                raise ConfigError(f"{shown(name)} is no part of origin{nearest(name, known)}")
         for part in ("data", "training"):
             if not _is_flat(content.get(part, {})):
                 raise ConfigError(

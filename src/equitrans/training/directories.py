@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from equitrans.data import symmetry_from_json, symmetry_to_json
-from equitrans.errors import EquitransError, RunError, shown
+from equitrans.errors import EquitransError, RunError, printable, shown
 from equitrans.files import (
     FORMAT,
     LOCK,
@@ -117,4 +117,5 @@ def describing(directory: Path) -> Iterator[None]:
     except KeyError as missing:
         raise RunError(f"{directory} does not describe a model: no {missing}") from None
     except (TypeError, AttributeError, EquitransError) as error:
-        raise RunError(f"{directory} does not describe a model: {error}") from None
+        why = printable(str(error), 1000)  # a TypeError quotes names of the file in full
+        raise RunError(f"{directory} does not describe a model: {why}") from None
