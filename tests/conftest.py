@@ -1,6 +1,7 @@
 """All tests run in float64, on one CPU thread, with a fixed seed."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ settings.load_profile("equitrans")
 torch.set_num_threads(1)
 # --device auto must not choose a GPU, which rounds differently; torch looks at this on first use
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
+# a shell ignores Ctrl-C in the background, and the processes that tests interrupt would inherit it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

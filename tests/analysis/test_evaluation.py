@@ -63,7 +63,7 @@ def test_evaluating_no_pairs_is_an_error(trained):
 
 
 def test_one_string_is_not_a_list_of_sentences(trained):
-    with pytest.raises(DataError, match="'jump twice' is one sentence; expected a list of sent"):
+    with pytest.raises(DataError, match="sentences are 'jump twice'; expected a list"):
         trained.n_best("jump twice", n=1)
 
 

@@ -121,7 +121,6 @@ def test_messages_about_arguments_are_short_and_have_no_escapes(run, model):
         [LONG],
         ["predict", LONG, "walk"],
         ["predict", model, "--width", LONG],
-        ["predict", model, LONG],
         ["train", "--data", LONG, "--classes", "none", "--out", "x"],
         ["train", f"--{LONG}"],
         ["extend", model, "--class", LONG, "a=B", "--out", "x"],
@@ -130,6 +129,10 @@ def test_messages_about_arguments_are_short_and_have_no_escapes(run, model):
         assert status == 2, command
         assert not {*shown + said} & {*ESCAPE} - {*"[2J31m"}
         assert len(said) < 3000
+    status, shown, said = run("predict", model, LONG)  # refused because of an unknown word
+    assert (status, shown) == (1, "\n")
+    assert not {*said} & {*ESCAPE} - {*"[2J31m"}
+    assert len(said) < 3000
 
 
 def test_words_of_every_script_stay_as_they_are():

@@ -23,7 +23,6 @@ def commands(shown, tmp_path):
     return {
         "train": ["train", *files, "--training.epochs", "100000", "--out", tmp_path / "run"],
         "predict": ["predict", shown / "jump"],
-        "evaluate": ["evaluate", shown / "jump", "--split", "simple", "--width", "50"],
         "reproduce": [
             *("reproduce", "table1", "--only", "recursive", "--runs", tmp_path / "runs"),
             *("--records", tmp_path / "records"),
@@ -53,7 +52,7 @@ def interrupt(command, waits):
     return process.returncode, said
 
 
-@pytest.mark.parametrize("name", ["train", "predict", "evaluate", "reproduce"])
+@pytest.mark.parametrize("name", ["train", "predict", "reproduce"])
 @pytest.mark.parametrize("seed", range(3))
 def test_repeated_interrupts_end_a_command_with_one_message(commands, name, seed):
     draw = random.Random(f"{name} {seed}")

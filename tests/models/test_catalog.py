@@ -130,7 +130,8 @@ def test_predict_prints_the_best_targets_first_with_log_prob_and_alignment(run, 
 def test_an_interrupted_and_resumed_run_ends_with_the_same_bits(
     run, folder, tmp_path, monkeypatch, name
 ):
-    def interrupted(epochs, console):
+    def interrupted(start, console):
+        epochs = start(print)
         for _ in range(4):
             next(epochs)
         raise KeyboardInterrupt

@@ -103,7 +103,7 @@ def test_a_large_file_is_not_read(stranger):
     with (stranger.parent / "large").open("wb") as file:
         file.truncate(2 * 10**9)
     name(stranger, file=str(stranger.parent / "large"))
-    with pytest.raises(RunError, match="large has 2000000000 bytes; the limit is 1000000000"):
+    with pytest.raises(RunError, match="large has 2000000000 bytes; the limit is 256000000"):
         Run.open(stranger).load_data()
 
 

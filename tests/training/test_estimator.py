@@ -112,7 +112,7 @@ def test_one_sentence_instead_of_a_list_raises_data_error():
         lambda: fitted.score("jump twice", Y),
         lambda: fitted.fit(X, "I_JUMP"),
     ):
-        with pytest.raises(DataError, match="is one sentence; expected a list of sentences"):
+        with pytest.raises(DataError, match=r"sentences are '.*'; expected a list"):
             call()
 
 

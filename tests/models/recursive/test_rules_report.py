@@ -142,12 +142,11 @@ def rejected(content):
             "'run' is in a class; expected a word of no class, or the class",
         ),
         ({"right": [1]}, "place 1 is 'and'; expected the place of a class or hole"),
-        ({"right": ["goo"]}, "unknown word 'goo'; did you mean 'go'?"),
-        ({"left": ["annd", None]}, "unknown word 'annd'; did you mean 'and'?"),
+        ({"right": ["goo"]}, "unknown word 'goo'"),
+        ({"left": ["annd", None]}, "unknown word 'annd'"),
         (
             {"left": [" \ud800"]},
-            "unknown word ' \\ud800'; known: after, and, blue, green, jump, "
-            "left, look, red, right, run, twice, walk",
+            "unknown word ' \\ud800'",
         ),
     ],
 )
