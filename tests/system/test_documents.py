@@ -83,7 +83,7 @@ def test_most_commands_run_and_many_outputs_are_compared(outcomes):
     ran = sum(len(found["ran"]) for found in outcomes.values())
     skipped = [line for found in outcomes.values() for line, _ in found["skipped"]]
     assert ran >= 60
-    assert sum(found["compared"] for found in outcomes.values()) >= 50
+    assert sum(found["compared"] for found in outcomes.values()) >= 45
     # skipped: installations, downloads, accounts, clusters, and hours of training
     assert len([line for line in skipped if line.startswith("equitrans")]) <= 17, skipped
     assert len(skipped) <= 42, skipped
