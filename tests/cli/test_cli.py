@@ -346,6 +346,15 @@ def test_aliases_in_a_yaml_file_are_refused_at_once(run, tmp_path, monkeypatch, 
     assert time.monotonic() - started < 10
 
 
+def test_deep_nesting_in_a_yaml_file_is_refused_at_once(run, tmp_path):
+    (tmp_path / "deep.yaml").write_text("a: " + "[" * 100_000)
+    started = time.monotonic()
+    files = ("--config", tmp_path / "deep.yaml")
+    message = fails(run, "train", "--split", "length", "--out", tmp_path / "out", *files)
+    assert message.endswith("line 1: more than 10 levels; settings have two")
+    assert time.monotonic() - started < 5
+
+
 def test_recipe_and_split_are_read_from_a_yaml_file(run, tmp_path):
     settings = tmp_path / "settings.yaml"
     settings.write_text("recipe: paper\nsplit: length\n")

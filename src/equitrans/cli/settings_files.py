@@ -13,14 +13,23 @@ MODE = "yaml without aliases"
 """Name of the loader for jsonargparse, which reads the file too."""
 
 
+DEEPEST = 10
+"""Largest number of nested levels of a file."""
+
+
 def _load(text: str) -> Any:
-    """The value of a YAML text; an alias raises ConfigError, because a few aliases of aliases stand
-    for more values than any memory holds.
+    """The value of a YAML text. An alias raises ConfigError, because a few aliases of aliases stand
+    for more values than any memory holds; so does deep nesting, which takes quadratic time.
     """
+    depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
-            line = event.start_mark.line + 1
             raise ConfigError(f"line {line}: *{named(event.anchor)} is an alias; write its value")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise ConfigError(f"line {line}: more than {DEEPEST} levels; settings have two")
     return get_loader("yaml")(text)
 
 
