@@ -29,6 +29,7 @@ import attacks
 import explorer
 import hostile
 import torch
+from provenance import commit
 
 import kills
 from equitrans import __version__, settings
@@ -215,11 +216,6 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
 }
 
 
-def _commit() -> str:
-    asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40"]
-    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
@@ -230,7 +226,7 @@ if __name__ == "__main__":
     for part in asked.parts or PARTS:
         content = {
             "made": time.strftime("%Y-%m-%d"),
-            "commit": _commit(),
+            "commit": commit(),
             "version": {
                 "equitrans": __version__,
                 "torch": torch.__version__,

@@ -18,13 +18,13 @@ import multiprocessing
 import os
 import platform
 import statistics
-import subprocess
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from provenance import commit
 
 from equitrans import __version__
 from equitrans.analysis import evaluate, losses
@@ -130,7 +130,7 @@ def measure(job: Job) -> dict[str, Any]:
         "settings": {k: v for k, v in config.settings.items() if k not in ("seed", "scan_dir")},
         "version": {
             "equitrans": __version__,
-            "commit": _commit(),
+            "commit": commit(),
             "torch": torch.__version__,
             "python": platform.python_version(),
         },
@@ -151,18 +151,6 @@ def _without(data: Data, form: str, config: RunConfig) -> Data:
         rest, fraction=config.data.validation, how=config.data.hold_out, seed=config.seed
     )
     return replace(data, train=train, valid=valid, test=held)
-
-
-def _commit() -> str | None:
-    """The commit of the source tree; None outside a clone."""
-    found = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parent,
-        check=False,
-    )
-    return found.stdout.strip() or None
 
 
 def _value(text: str) -> Any:

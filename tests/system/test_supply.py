@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -41,11 +40,11 @@ def test_the_core_needs_eight_packages():
 
 
 def test_the_source_distribution_has_every_file_of_the_repository():
-    git = shutil.which("git")
-    if git is None or not (ROOT / ".git").exists():
-        pytest.skip("not a clone of the repository")
+    if not (ROOT / ".git").exists():  # the source distribution itself
+        assert {path.name for path in ROOT.iterdir()} >= {"pyproject.toml", *SDIST}
+        return
     done = subprocess.run(
-        [git, "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True
+        ["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True
     )
     tracked = {line.partition("/")[0] for line in done.stdout.splitlines()}
     visible = {top for top in tracked if not top.startswith(".")}

@@ -91,9 +91,11 @@ def predict(
     spellings: dict[object, _Spelling] = {}
     asked: dict[int, Sentence] = {}
     renamed: dict[int, tuple[Sentence, _Spelling]] = {}
+    reasons: dict[int, str] = {}
     unreadable = Unreadable(symmetry.source)
     for i, sentence in enumerate(sentences):
-        if unreadable.reason(sentence) is not None:
+        if (reason := unreadable.reason(sentence)) is not None:
+            reasons[i] = reason
             continue
         renaming = Renaming(symmetry)
         asked[i] = symmetry.source.encode(sentence)
@@ -110,21 +112,19 @@ def predict(
     found |= decode_distinct(model, {x for x, _ in renamed.values()} - found.keys(), **settings)
 
     def answers(i: int, sentence: Words) -> list[Prediction]:
-        reason = unreadable.reason(sentence)
-        if reason is None:
-            source, spelling = renamed[i]
-            best = [
-                Prediction(
-                    tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished, h.tied
-                )
-                for h in found[source]
-                if not h.is_refused
-            ]
-            if best:
-                return best
-            reason = "no target has a positive probability"
-            if isinstance(model, Direct):
-                reason = model.refusal(sentence, max_length=max_length)
+        if i in reasons:
+            return [Prediction.refusal(reasons[i])]
+        source, spelling = renamed[i]
+        best = [
+            Prediction(tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished, h.tied)
+            for h in found[source]
+            if not h.is_refused
+        ]
+        if best:
+            return best
+        reason = "no target has a positive probability"
+        if isinstance(model, Direct):
+            reason = model.refusal(sentence, max_length=max_length)
         return [Prediction.refusal(reason)]
 
     return [answers(i, sentence) for i, sentence in enumerate(sentences)]

@@ -35,6 +35,10 @@ class Prediction(Hypothesis[str]):
         """Whether the model has no target for the sentence; ``reason`` says why."""
         return self.reason is not None
 
+    def gives(self, target: Words) -> bool:
+        """Whether the prediction is a target, and was not cut off."""
+        return self.finished and self.words == target
+
 
 @dataclass(frozen=True)
 class Alignment:
@@ -100,10 +104,8 @@ class Report:
     @cached_property
     def right(self) -> tuple[bool, ...]:
         """For each pair, whether the prediction is its target and was not cut off."""
-        return tuple(
-            p.finished and p.words == pair.target
-            for pair, p in zip(self.pairs, self.predictions, strict=True)
-        )
+        judged = zip(self.pairs, self.predictions, strict=True)
+        return tuple(p.gives(pair.target) for pair, p in judged)
 
     @property
     def exact_match(self) -> float:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from equitrans.cli.arguments import Parser, add_columns, add_json, open_input
 from equitrans.cli.console import Console
 from equitrans.data import DataConfig, File, Finding, Inspection, inspect_pairs, read_classes
-from equitrans.errors import DataError
+from equitrans.errors import DataError, few
 
 ABOUT = """\
 Look for mistakes in a file of pairs before training: a header row, quotation marks, lines that are
@@ -71,9 +71,8 @@ def _print(name: str, found: Inspection) -> None:
 
 def _lines(finding: Finding) -> str:
     """The first line numbers and the number of the others."""
-    some = ", ".join(map(str, finding.lines[:SHOWN]))
-    more = f" and {len(finding.lines) - SHOWN} more" if len(finding.lines) > SHOWN else ""
-    return f"{'line' if len(finding.lines) == 1 else 'lines'} {some}{more}"
+    noun = "line" if len(finding.lines) == 1 else "lines"
+    return f"{noun} {few(map(str, finding.lines), SHOWN)}"
 
 
 def warn_of(console: Console, config: DataConfig) -> None:

@@ -66,24 +66,21 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _derive(asked: argparse.Namespace, trained: "training.Trained") -> int:
-    source, model = trained.words(asked.derive), trained.model
-    assert isinstance(model, models.Direct)
+    source = trained.words(asked.derive)
     if asked.plot is not None and len(source) > DRAWN:
         raise ConfigError(f"--plot draws at most {DRAWN} words; the sentence has {len(source)}")
-    derivation = model.derivation(source)
+    derivation = trained.model.derivation(source)
     best = trained.predict([source])[0]
-    if best.is_refused:
-        note(
-            asked, f"{shown(asked.derive)}: {model.refusal(source, max_length=trained.max_length)}"
-        )
+    if best.refused:
+        note(asked, f"{shown(asked.derive)}: {best.reason}")
     if derivation is None:
         return 1
     nested = _nested(derivation.root, source)
     if asked.json:
         content = {
             "source": asked.derive,
-            "target": None if best.is_refused else trained.text(best.words),
-            "log_prob": None if best.is_refused else best.log_prob,
+            "target": None if best.refused else trained.text(best.words),
+            "log_prob": None if best.refused else best.log_prob,
             "alignments": derivation.alignments,
             "tree": nested,
         }
@@ -94,13 +91,13 @@ def _derive(asked: argparse.Namespace, trained: "training.Trained") -> int:
         sys.setrecursionlimit(limit)
     else:
         print(derivation)
-        if not best.is_refused:
+        if not best.refused:
             print(f"→ {trained.text(best.words)}")
     if asked.plot is not None:
         plots = load_plots()
         plots.save_figure(plots.draw_tree(nested), asked.plot)
         note(asked, f"wrote {asked.plot}")
-    return 1 if best.is_refused else 0
+    return 1 if best.refused else 0
 
 
 def _nested(root: "models.Node", source: Sequence[str]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Literal
 
 from equitrans.data import Pair, representative
 from equitrans.explorer.schema import Errors, Mistake, Template
-from equitrans.explorer.views import template
 from equitrans.training import Trained
 
 CHUNK = 24
@@ -71,8 +70,8 @@ class Evaluation:
     def _evaluate(self, chunk: Sequence[Pair]) -> None:
         best = self._trained.predict([pair.source for pair in chunk])
         for pair, p in zip(chunk, best, strict=True):
-            name = template(self._trained, pair.source)
-            right = p.finished and p.words == pair.target
+            name = " ".join(self._trained.symmetry.template(pair.source))
+            right = p.gives(pair.target)
             self._done[name] += 1
             self._right[name] += right
             if not right:

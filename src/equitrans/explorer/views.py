@@ -95,18 +95,12 @@ def homes(trained: Trained, words: Words) -> list[str | None]:
     return [None if place is None else trained.symmetry.classes[place[0]].name for place in places]
 
 
-def template(trained: Trained, words: Words) -> str:
-    """Return a sentence in which the name of its class replaces each class word."""
-    names = zip(words, homes(trained, words), strict=True)
-    return " ".join(word if name is None else f"<{name}>" for word, name in names)
-
-
 def answer(trained: Trained, words: Words, best: Sequence[Prediction]) -> Answer:
     """Return a command with its best targets, or the reason why there are none."""
     return Answer(
         command=trained.text(words),
         words=tuple(map(Word, words, homes(trained, words))),
-        template=template(trained, words),
+        template=" ".join(trained.symmetry.template(words)),
         best=tuple(
             Guess(p.words, p.log_prob, math.exp(p.log_prob), p.finished)
             for p in best

@@ -125,8 +125,8 @@ class Symmetry:
 
     def template(self, sentence: Iterable[str]) -> tuple[str, ...]:
         """A source sentence in which the name of its class replaces each class word."""
-        names = {word: f"<{c.name}>" for c in self.classes for word in c.source}
-        return tuple(names.get(word, word) for word in sentence)
+        places = ((w, self.homes[0].get(self.source.index.get(w, -1))) for w in sentence)
+        return tuple(w if at is None else f"<{self.classes[at[0]].name}>" for w, at in places)
 
     @cached_property
     def members(self) -> tuple[list[Sentence], list[Sentence]]:

@@ -128,9 +128,9 @@ class GradientLearning(Learning):
         self._valid = Rows.of(data.valid, model.sharing) if data.valid else None
 
     def __iter__(self) -> Iterator[Epoch]:
-        yield from train(self._state, self._rows, self._valid, self._training)
         while not self.finished:
-            self._restart()
+            if ended(self._state, self._rows, self._training):
+                self._restart()
             yield from train(self._state, self._rows, self._valid, self._training)
 
     def _restart(self) -> None:
