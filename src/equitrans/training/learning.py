@@ -1,8 +1,8 @@
 """One interface of learning for every model: iterate over a ``Learning`` until it has finished.
 
 A model's settings name its learner: *gradient* yields an ``Epoch`` per pass over the data, *rules*
-yields one ``Rules`` for the grammar that it induced, and *lessons* yields an ``Epoch`` per pass over
-the sentences of a lesson.
+yields one ``Rules`` for the grammar that it induced, *lessons* yields an ``Epoch`` per pass over a
+lesson.
 """
 
 import time
