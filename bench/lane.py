@@ -7,9 +7,9 @@
 
 Each training is a process with one thread and a run directory. With --keep the directories stay:
 the same command continues trainings that --seconds has cut off, and writes the lines of the
-finished ones again. Every line has the figures of one training: the lesson it reached, the accuracy on all
-validation pairs, whether that is high enough (converged), the exact match on the test set, the
-expressions it learned, and a curve with a point per epoch.
+finished ones again. Every line has the figures of one training: the lesson it reached, the accuracy
+on all validation pairs, whether that is high enough (converged), the exact match on the test set,
+the expressions it learned, and a curve with a point per epoch.
 """
 
 import argparse

@@ -24,7 +24,13 @@ from equitrans.models.baselines.lane.interpreter import (
     compose,
     values,
 )
-from equitrans.models.baselines.lane.objective import Baseline, draw_samples, objective, reward
+from equitrans.models.baselines.lane.objective import (
+    Baseline,
+    advantages,
+    draw_samples,
+    objective,
+    reward,
+)
 from equitrans.models.baselines.lane.solver import Input, Solver, named
 from equitrans.models.direct import Direct
 from equitrans.models.recursive import Derivation, Node as DerivationNode
@@ -89,14 +95,10 @@ class Lane(Direct):
                 drawn.trajectories, drawn.outputs, repeated, strict=True
             )
         ]
-        loss = objective(
-            self.composer,
-            drawn,
-            rewards,
-            samples=self.samples,
-            baseline=self.baseline,
-            weight=entropy,
+        gains = advantages(
+            drawn.trajectories, rewards, samples=self.samples, baseline=self.baseline
         )
+        loss = objective(self.composer, drawn, gains, weight=entropy)
         return loss, sum(rewards) / len(rewards)
 
     # --- greedy solutions

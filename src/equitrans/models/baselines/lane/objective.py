@@ -89,12 +89,22 @@ def reward(
     return found
 
 
+def _count(trajectory: Trajectory) -> int:
+    """The number of nodes, and one more for a sentence that stays open."""
+    return len(trajectory.nodes) + (not trajectory.solved)
+
+
 def advantages(
-    rewards: Sequence[float], nodes: Sequence[int], *, samples: int, baseline: Baseline
+    trajectories: Sequence[Trajectory],
+    rewards: Sequence[float],
+    *,
+    samples: int,
+    baseline: Baseline,
 ) -> list[float]:
     """The reward of each sample less its baseline; samples of one sentence are side by side."""
     if baseline == "batch" or samples == 1:
-        mean = sum(map(float.__mul__, rewards, map(float, nodes))) / sum(nodes)
+        counts = list(map(_count, trajectories))
+        mean = sum(n * r for n, r in zip(counts, rewards, strict=True)) / sum(counts)
         return [each - mean for each in rewards]
     out = []
     for at in range(0, len(rewards), samples):
@@ -104,23 +114,15 @@ def advantages(
 
 
 def objective(
-    composer: Composer,
-    drawn: Samples,
-    rewards: Sequence[float],
-    *,
-    samples: int,
-    baseline: Baseline,
-    weight: float,
+    composer: Composer, drawn: Samples, gains: Sequence[float], *, weight: float
 ) -> Float[Tensor, ""]:
-    """The loss of drawn samples; ``weight`` is that of the entropies.
+    """The loss of drawn samples with their advantages; ``weight`` is that of the entropies.
 
     Per sample: the advantage times the mean −log p of the Composer's decisions, forced ones
     included, and of the Solver's outputs, less the sum of the mean entropies of all four kinds of
     decision, each divided by that of a uniform choice.
     """
     trajectories, total = drawn.trajectories, len(drawn.trajectories)
-    counts = [len(t.nodes) + (not t.solved) for t in trajectories]
-    gains = advantages(rewards, counts, samples=samples, baseline=baseline)
     scores = composer.scores(drawn.policy)
     leaf, check = log_prob(scores.leaf), log_prob(scores.check)
     # weights of log p and of the entropy for each decision that can occur
@@ -129,7 +131,7 @@ def objective(
     merges: list[tuple[int, ...]] = []
     chosen: list[int] = []
     of_merge, spread_merge, of_node, spread_node = [], [], [], []
-    for trajectory, gain, count in zip(trajectories, gains, counts, strict=True):
+    for trajectory, gain in zip(trajectories, gains, strict=True):
         words, steps = len(trajectory.leaves), len(trajectory.merges)
         share = gain / total / (words + steps)
         for kind, abstract in trajectory.leaves:
@@ -144,7 +146,7 @@ def objective(
                 chosen.append(merge.chosen)
                 of_merge.append(share)
                 spread_merge.append(1 / math.log(pairs) / (steps - 1) / total)
-        of_node += [gain / total / count] * len(trajectory.nodes)
+        of_node += [gain / total / _count(trajectory)] * len(trajectory.nodes)
         spread_node += [1 / total / max(1, len(trajectory.nodes))] * len(trajectory.nodes)
     like = scores.merge.new_tensor
     loss = -(like(of_leaf) * leaf).sum() - weight * (like(spread_leaf) * entropy(leaf)).sum()
