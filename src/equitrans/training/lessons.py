@@ -200,10 +200,12 @@ def _descend(state: TrainState, config: TrainingConfig, loss: Tensor) -> None:
     loss.backward()
     model = _model(state)
     for part in (model.composer, model.solver):
-        largest = math.inf if config.clip is None else config.clip
-        norm = torch.nn.utils.clip_grad_norm_(part.parameters(), largest, norm_type=math.inf)
-        if not math.isfinite(norm):
-            raise divergence(where, "gradient", float(norm), None)
+        gradients = [p.grad for p in part.parameters() if p.grad is not None]
+        largest = float(torch.stack([g.abs().amax() for g in gradients]).max())
+        if not math.isfinite(largest):
+            raise divergence(where, "gradient", largest, None)
+        if config.clip is not None and largest > config.clip:
+            torch._foreach_mul_(gradients, config.clip / largest)
     state.optimizer.step()
 
 

@@ -82,18 +82,20 @@ class Composer(nn.Module):
 
     def parents(
         self,
-        left: Float[Tensor, "n g"],
-        right: Float[Tensor, "n g"],
-        c_left: Float[Tensor, "n d"],
-        c_right: Float[Tensor, "n d"],
+        left: Float[Tensor, "k g"],
+        right: Float[Tensor, "k g"],
+        c: Float[Tensor, "k d"],
+        a: Int[Tensor, " n"],
+        b: Int[Tensor, " n"],
     ) -> States:
-        """``c = tanh(σ(i) tanh(g) + σ(f_l) c_l + σ(f_r) c_r)`` and ``h = σ(o) c``. The tanh is part
-        of the cell state that is passed upward.
+        """The states of the pairs (a, b): ``c = tanh(σ(i) tanh(g) + σ(f_l) c_l + σ(f_r) c_r)`` and
+        ``h = σ(o) c``. The tanh is part of the cell state that is passed upward.
         """
-        g, i, f_left, f_right, o = (left + right).chunk(5, dim=1)
-        kept = f_left.sigmoid() * c_left + f_right.sigmoid() * c_right
-        c = torch.addcmul(kept, i.sigmoid(), g.tanh()).tanh()
-        return States(o.sigmoid() * c, c)
+        gates = left.index_select(0, a) + right.index_select(0, b)  # faster backward than left[a]
+        g, i, f_left, f_right, o = gates.chunk(5, dim=1)
+        kept = f_left.sigmoid() * c.index_select(0, a) + f_right.sigmoid() * c.index_select(0, b)
+        cell = torch.addcmul(kept, i.sigmoid(), g.tanh()).tanh()
+        return States(o.sigmoid() * cell, cell)
 
     def scores(self, policy: Policy) -> Scores:
         """The scores of all candidates of a policy, in two steps: open pairs, then candidates."""
@@ -101,12 +103,12 @@ class Composer(nn.Module):
         leaf, (left, right) = self.checker(states.h), self.sides(states.h)
         if policy.opened:
             a, b = self.index([policy.candidates[n] for n in policy.opened]).unbind(1)
-            pairs = self.parents(left[a], right[b], states.c[a], states.c[b])
+            pairs = self.parents(left, right, states.c, a, b)
             more = self.sides(pairs.h)
             left, right = torch.cat([left, more[0]]), torch.cat([right, more[1]])
             states = join(states, pairs)
         a, b = self.index(policy.candidates).view(-1, 2).unbind(1)
-        parents = self.parents(left[a], right[b], states.c[a], states.c[b])
+        parents = self.parents(left, right, states.c, a, b)
         return Scores(parents.h @ self.query, self.checker(parents.h), leaf)
 
     def index(self, numbers: Sequence[object]) -> Int[Tensor, "..."]:
@@ -139,7 +141,7 @@ class Scored(Policy):
             return
         composer = self._composer
         a, b = composer.index(new).unbind(1)
-        states = composer.parents(self._left[a], self._right[b], self._c[a], self._c[b])
+        states = composer.parents(self._left, self._right, self._c, a, b)
         self._parents = join(self._parents, states)
         self._merge += (states.h @ composer.query).tolist()
         self._check += composer.checker(states.h).softmax(1)[:, 0].tolist()

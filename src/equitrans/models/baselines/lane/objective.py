@@ -157,7 +157,7 @@ def objective(
         widest = max(map(len, merges))
         padded = composer.index([row + (0,) * (widest - len(row)) for row in merges])
         closed = like([[0.0] * len(row) + [-math.inf] * (widest - len(row)) for row in merges])
-        logs = log_prob(scores.merge[padded] + closed)
+        logs = log_prob(scores.merge.take(padded) + closed)
         of_chosen = logs.gather(1, composer.index(chosen)[:, None])[:, 0]
         loss = loss - (like(of_merge) * of_chosen).sum()
         loss = loss - weight * (like(spread_merge) * entropy(logs)).sum()

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from equitrans.models.baselines.common import lstm_cell
 from equitrans.models.baselines.lane.composer import entropy, log_prob
 from equitrans.models.baselines.lane.interpreter import VARIABLE, Node, Output
+from equitrans.models.baselines.lane.repeated import Repeated
 from equitrans.paper import N_SPECIAL
 
 NAMES = 2
@@ -93,7 +94,7 @@ class Solver(nn.Module):
         table = nn.functional.linear(
             self.encoder_embedding.weight, lstm.weight_ih, lstm.bias_ih + lstm.bias_hh
         )
-        gates = table[symbols]
+        gates = nn.functional.embedding(symbols, table)
         h = c = self.score.new_zeros(len(rows), size)
         states = []
         for t in range(width):
@@ -122,7 +123,7 @@ class Solver(nn.Module):
         of = torch.arange(len(number), device=device)
         previous = torch.full_like(of, end)
         h, c = encoded.h, encoded.c
-        weights = torch.cat([self.decoder.weight_ih, self.decoder.weight_hh], dim=1)
+        layer = Repeated(torch.cat([self.decoder.weight_ih, self.decoder.weight_hh], dim=1))
         bias = self.decoder.bias_ih + self.decoder.bias_hh
         written = torch.full((len(inputs), self._longest), end, device=device)
         steps: list[tuple[Tensor, ...]] = []
@@ -134,8 +135,7 @@ class Solver(nn.Module):
             if draw is not None and self._dropout:
                 kept = torch.rand(e.shape, generator=draw) >= self._dropout
                 e = e * kept.to(e).div_(1 - self._dropout)
-            gates = nn.functional.linear(torch.cat([e, mixed, h], dim=1), weights, bias)
-            h, c = lstm_cell(gates, c)
+            h, c = lstm_cell(layer(torch.cat([e, mixed, h], dim=1)) + bias, c)
             open_ = encoded.allowed[of]
             if step == 0:
                 open_[:, end] = False
@@ -151,7 +151,7 @@ class Solver(nn.Module):
                 break
             branches, state = torch.unique(key, return_inverse=True)
             parent, previous = branches // (end + 1), branches % (end + 1)
-            h, c, of = h[parent], c[parent], of[parent]
+            h, c, of = h.index_select(0, parent), c.index_select(0, parent), of[parent]
         return self._collect(inputs, written, states, steps, attention)
 
     def _attend(
@@ -161,9 +161,9 @@ class Solver(nn.Module):
         weights.
         """
         query = nn.functional.linear(h, self.attention.weight[:, : len(self.score)])
-        scores = (query[:, None] + encoded.keys[of]).tanh() @ self.score
+        scores = (query[:, None] + encoded.keys.index_select(0, of)).tanh() @ self.score
         shares = torch.softmax(scores + encoded.closed[of], dim=1)
-        return torch.bmm(shares[:, None], encoded.states[of])[:, 0], shares
+        return torch.bmm(shares[:, None], encoded.states.index_select(0, of))[:, 0], shares
 
     @torch.no_grad()
     def _choose(
@@ -195,15 +195,15 @@ class Solver(nn.Module):
         uniform = allowed.sum(1).to(h).log()
         spread = entropy(logs) / uniform.clamp(min=1e-9)
         zero = h.new_zeros(len(inputs))
-        count = zero.index_add(0, row, torch.ones_like(spread[state]))
+        count = zero.index_add(0, row, torch.ones_like(row, dtype=h.dtype))
         outputs = []
         for symbols in written.tolist():
             stop = symbols.index(end) if (end := self._target + NAMES) in symbols else len(symbols)
             outputs.append(tuple(self._symbol(s) for s in symbols[:stop]))
         return Decoded(
             outputs,
-            zero.index_add(0, row, logs[state, symbol]),
-            zero.index_add(0, row, spread[state]) / count,
+            zero.index_add(0, row, logs.take(state * logs.shape[1] + symbol)),
+            zero.index_add(0, row, spread.index_select(0, state)) / count,
             attention,
         )
 
