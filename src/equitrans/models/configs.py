@@ -189,7 +189,7 @@ class LaneConfig:
         composer_rate: learning rate of the Composer, as a factor of that of the Solver
         passing: validation accuracy that ends a lesson, and on all validation pairs the training
         first: number of words of the longest sentences in the first lesson
-        last: number of epochs of the last lesson, at most
+        last: largest number of epochs of the last lesson; null for no limit but training.epochs
         short: validation pairs with up to this number of words are training pairs too
 
     """
@@ -209,7 +209,7 @@ class LaneConfig:
     composer_rate: float = 0.1
     passing: float = 0.99
     first: int = 3
-    last: int = 1
+    last: int | None = None
     short: int = 4
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ the validation pairs with up to n words, or after a number of epochs.
 
 import math
 import random
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ class Lessons:
     def epochs(self, lesson: int) -> int:
         """Largest number of epochs of a lesson."""
         if lesson == len(self.words) - 1:
-            return self.config.last
+            return sys.maxsize if self.config.last is None else self.config.last
         return EPOCHS[lesson] if lesson < len(EPOCHS) else 1
 
     def entropy(self, lesson: int) -> float:
@@ -229,5 +230,5 @@ def _columns(rows: Sequence[Row]) -> tuple[list[Sentence], list[str]]:
     return [source for source, _ in rows], [target for _, target in rows]
 
 
-def _mean(numbers: Sequence[float]) -> float:
+def _mean(numbers: Sequence[float | bool]) -> float:
     return sum(numbers) / len(numbers)

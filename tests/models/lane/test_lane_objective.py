@@ -185,9 +185,7 @@ def test_sampled_gradients_are_those_of_all_samples_enumerated():
     model, times = world(1), 8_000
     every = list(every_sample(model))
     assert sum(float(p.detach()) for p, *_ in every) == pytest.approx(1)
-    mean = sum(
-        float(p.detach()) * gained for p, gained, *_ in every
-    )
+    mean = sum(float(p.detach()) * gained for p, gained, *_ in every)
     expected = torch.tensor(0.0)
     for p, gained, kept, _, solver in every:
         expected = expected + p.detach() * (gained - mean) * (kept / 3 + solver)

@@ -176,4 +176,9 @@ class Scored(Policy):
         if self._draw is None or len(scores) == 1:
             return scores.index(most)
         weights = [math.exp(score - most) for score in scores]
-        return self._draw.choices(range(len(scores)), weights)[0]
+        left = self._draw.random() * sum(weights)
+        for k, weight in enumerate(weights):
+            left -= weight
+            if left < 0:
+                return k
+        return len(weights) - 1  # rounding, or NaN, which the loss will show

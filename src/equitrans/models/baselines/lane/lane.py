@@ -224,7 +224,7 @@ class Lane(Direct):
             children = tuple(built[child] for child in node.children)
             rule = self.expression(node, output)
             built.append(DerivationNode(rule, 0, node.start, node.stop, children))
-        return Derivation(tuple(source), built[-1], 1)
+        return Derivation(tuple(source), built[-1], alignments=0)
 
     def rules(self, sentences: Sequence[Sentence]) -> Counter[str]:
         """The expressions that solve sentences, each with the number of sentences that use it."""

@@ -20,7 +20,7 @@ class Repeated:
         self._back: list[tuple[Tensor, Tensor]] = []
 
     def __call__(self, x: Float[Tensor, "b i"]) -> Float[Tensor, "b o"]:
-        found: Tensor = _Use.apply(x, self._weight, self)
+        found: Tensor = _Use.apply(x, self._weight, self)  # type: ignore[no-untyped-call]
         return found
 
     def add_use(self, x: Tensor) -> int:
