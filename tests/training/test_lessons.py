@@ -12,7 +12,7 @@ from equitrans.models import LaneConfig
 from equitrans.paper import Symmetry
 from equitrans.training import fit, recipe
 from equitrans.training.checkpoints import Checkpoint
-from equitrans.training.config import RunConfig, TrainingConfig, usual_training
+from equitrans.training.config import RunConfig, TrainingConfig
 from equitrans.training.learning import start
 from equitrans.training.lessons import LessonEpoch, Lessons, taught, teach
 from equitrans.training.loop import TrainState
@@ -140,17 +140,6 @@ def test_weights_that_are_nan_stop_the_training(part):
         broken.model.get_parameter(part).fill_(torch.nan)
     with pytest.raises(DivergenceError, match="epoch 1, update 1: the training loss is nan"):
         list(broken)
-
-
-def test_lane_learns_expressions_and_applies_them_to_a_word_that_it_has_seen_alone():
-    pairs = [(" ".join(p.source), " ".join(p.target)) for p in PAIRS if len(p.source) <= 2]
-    model = LaneConfig(size=32, longest=3)
-    training = replace(usual_training(model), epochs=60)
-    seen = [pair for pair in pairs if pair[0] != "jump twice"]
-    trained = fit(seen, model=model, training=training)
-    assert trained.score(pairs) == 1
-    rules = trained.model.rules([trained.symmetry.source.encode(["jump", "twice"])])
-    assert "jump → JUMP" in rules
 
 
 def test_a_failed_training_advises_another_seed():
