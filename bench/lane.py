@@ -3,48 +3,38 @@
     python bench/lane.py --splits length --seeds 0-1
     python bench/lane.py --splits simple,add_jump,length --seeds 0-5 --jobs 16 --keep lane-runs \
         --seconds 570 --scan-dir SCAN --out lane.jsonl
-    python bench/lane.py --splits around_right --seeds 0-10 --set model.samples=40
+    python bench/lane.py --splits around_right --seeds 0-10 --set model.baseline=sentence
+    python bench/lane.py --add lane.jsonl --records records
 
 Each training is a process with one thread and a run directory. With --keep the directories stay:
 the same command continues trainings that --seconds has cut off, and writes the lines of the
 finished ones again. Every line has the figures of one training: the lesson it reached, the accuracy
 on all validation pairs, whether that is high enough (converged), the exact match on the test set,
-the expressions it learned, and a curve with a point per epoch.
+the expressions it learned, a curve with a point per epoch, and the record that ``equitrans
+reproduce`` would make of it; --add adds these records to a folder.
 """
 
 import argparse
 import hashlib
 import json
 import multiprocessing
-import os
-import platform
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from provenance import commit
 
-from equitrans import __version__
-from equitrans.analysis import evaluate
-from equitrans.data import load_data
+from equitrans.experiments import Job, Order, Records, perform
 from equitrans.models import Lane, LaneConfig
-from equitrans.training import Run, RunConfig, Trained, recipe
+from equitrans.training import Run, Trained
 
 CURVE = ("number", "lesson", "updates", "reward", "lesson_accuracy", "valid_accuracy", "seconds")
 """Figures of an epoch that a point of the curve has, in this order."""
 
 ROW = "row.json"
-
-
-@dataclass(frozen=True)
-class Job:
-    """One training: dotted settings with a seed, and its directory."""
-
-    settings: dict[str, Any]
-    path: Path
 
 
 def main() -> None:
@@ -59,111 +49,104 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder for the run directories")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings")
     parser.add_argument("--out", type=Path, help="JSONL file for the figures")
+    parser.add_argument("--add", type=Path, help="do not train: add the records of such a file")
+    parser.add_argument("--records", type=Path, help="folder that --add adds to")
     asked = parser.parse_args()
+    if asked.add is not None:
+        for line in asked.add.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)["record"]
+            Records(asked.records).add(Job.of_record(record), record)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        _train(asked, list(_orders(asked, asked.keep or Path(temporary))))
+
+
+def _train(asked: argparse.Namespace, orders: list[Order]) -> None:
+    """Train all, or as many as the time allows."""
     end = None if asked.seconds is None else time.monotonic() + asked.seconds
     if asked.out:
         asked.out.parent.mkdir(parents=True, exist_ok=True)
         asked.out.write_text("")
-    with tempfile.TemporaryDirectory() as temporary:
-        jobs = list(_jobs(asked, asked.keep or Path(temporary)))
-        found: list[dict[str, Any]] = []
-        with multiprocessing.get_context("spawn").Pool(asked.jobs, maxtasksperchild=1) as pool:
-            rows = pool.imap_unordered(measure, jobs)
-            try:
-                for _ in jobs:
-                    row = rows.next(None if end is None else max(0.0, end - time.monotonic()))
-                    found.append(row)
-                    line = json.dumps(row, ensure_ascii=False)
-                    if asked.out:
-                        with asked.out.open("a") as file:
-                            file.write(f"{line}\n")
-                    shown = ("split", "seed", "converged", "exact_match", "lesson", "updates")
-                    print(*(f"{name} {row[name]}" for name in shown), flush=True)
-            except multiprocessing.TimeoutError:
-                pool.terminate()
-        finished = {(row["split"], row["seed"]) for row in found}
-        for job in jobs:
-            if (job.settings["split"], job.settings["seed"]) not in finished:
-                print(f"not finished: {job.path.name}: {_last_line(job.path)}")
+    found: list[dict[str, Any]] = []
+    with multiprocessing.get_context("spawn").Pool(asked.jobs, maxtasksperchild=1) as pool:
+        rows = pool.imap_unordered(measure, orders)
+        try:
+            for _ in orders:
+                row = rows.next(None if end is None else max(0.0, end - time.monotonic()))
+                found.append(row)
+                if asked.out:
+                    with asked.out.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                shown = ("split", "seed", "converged", "exact_match", "lesson", "updates")
+                print(*(f"{name} {row[name]}" for name in shown), flush=True)
+        except multiprocessing.TimeoutError:
+            pool.terminate()
+    for order in orders:
+        if not (Path(order.directory) / ROW).is_file():
+            print(f"not finished: {Path(order.directory).name}: {_last_line(order)}")
     for split in asked.splits.split(","):
-        rows_ = [row for row in found if row["split"] == split]
-        converged = [row["exact_match"] for row in rows_ if row["converged"]]
-        print(f"{split}: {len(converged)} of {len(rows_)} converged; exact match {converged}")
+        of_split = [row for row in found if row["split"] == split]
+        converged = [row["exact_match"] for row in of_split if row["converged"]]
+        print(f"{split}: {len(converged)} of {len(of_split)} converged; exact match {converged}")
 
 
-def _jobs(asked: argparse.Namespace, folder: Path) -> Any:
+def _orders(asked: argparse.Namespace, folder: Path) -> Iterator[Order]:
     """The trainings, all splits of a seed side by side."""
     chosen = {name: _value(text) for name, _, text in (s.partition("=") for s in asked.set)}
     digest = hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:8]
     first, end = map(int, asked.seeds.split("-"))
+    official = asked.scan_dir is not None
     for seed in range(first, end):
         for split in asked.splits.split(","):
-            settings = recipe("lane", split) | {"split": split, "seed": seed}
-            settings |= {"scan_dir": asked.scan_dir} | chosen
-            yield Job(settings, folder / f"{split}-{seed}-{digest}")
+            job = Job.of(split, {"kind": "lane"} | chosen, seed=seed, width=1, official=official)
+            path = (folder / f"{split}-{seed}-{digest}").resolve()
+            yield Order(job, str(path), asked.scan_dir)
 
 
-def _last_line(path: Path) -> str:
+def _last_line(order: Order) -> str:
     """The last epoch of a run that was cut off."""
-    log = path / "epochs.jsonl"
+    log = Path(order.directory) / "epochs.jsonl"
     lines = log.read_text().splitlines() if log.is_file() else []
     return lines[-1] if lines else "no epoch"
 
 
-def measure(job: Job) -> dict[str, Any]:
+def measure(order: Order) -> dict[str, Any]:
     """Train to the end, from a checkpoint if there is one, and return the figures."""
-    if (job.path / ROW).is_file():
-        row: dict[str, Any] = json.loads((job.path / ROW).read_text())
+    kept = Path(order.directory) / ROW
+    if kept.is_file():
+        row: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
         return row
     torch.set_num_threads(1)
-    config = RunConfig.from_settings(job.settings)
-    assert isinstance(config.model, LaneConfig)
-    data = load_data(config.data, seed=config.seed)
-    is_new = not (job.path / "config.json").is_file()
-    run = Run.create(job.path, config, data) if is_new else Run.open(job.path)
-    for _ in run.train(data):
-        pass
-    run.repair()
-    epochs = run.epochs()
-    best = max(epochs, key=lambda e: e["number"] if e["is_best"] else -1)
-    trained = Trained.load(job.path)
-    model = trained.model
+    record = perform(order)
+    if "failed" in record:  # a weight or a loss was NaN or infinite
+        raise SystemExit(f"{order.job.description}: {record['failed']}")
+    run, model = Run.open(order.directory), Trained.load(order.directory).model
+    epochs, data = run.epochs(), run.load_data()
     assert isinstance(model, Lane)
-    report = evaluate(model, data.test, width=1, max_length=trained.max_length)
-    encode = trained.symmetry.source.encode
-    rules = model.rules([encode(p.source) for p in data.train + data.valid])
+    assert isinstance(run.config.model, LaneConfig)
+    encode = model.symmetry.source.encode
+    rules = model.rules([encode(p.source) for p in dict.fromkeys(data.train + data.valid)])
     row = {
-        "split": config.data.split,
-        "seed": config.seed,
-        "origin": data.origin,
-        "converged": best["valid_accuracy"] >= config.model.passing,
-        "exact_match": report.exact_match,
-        "right": sum(report.right),
-        "pairs": len(report.pairs),
-        "refused": report.refused,
-        "wrong": [(" ".join(p.source), " ".join(words[:60])) for p, words in report.errors[:3]],
-        "test_loss": report.loss,
-        "valid_accuracy": best["valid_accuracy"],
-        "valid_loss": best["valid_loss"],
-        "best_epoch": best["number"],
-        "epochs": epochs[-1]["number"],
-        "starts": epochs[-1]["start"],
-        "updates": epochs[-1]["updates"],
+        "split": run.config.data.split,
+        "seed": run.config.seed,
+        "converged": record["valid"]["accuracy"] >= run.config.model.passing,
+        "exact_match": record["test"]["exact_match"],
+        "refused": record["test"]["refused"],
+        "valid_accuracy": record["valid"]["accuracy"],
+        "epochs": record["epochs"],
+        "updates": record["updates"],
         "lesson": epochs[-1]["lesson"],
-        "reward": epochs[-1]["reward"],
+        "starts": epochs[-1]["start"],
         "seconds": round(epochs[-1]["seconds"], 2),
         "rules": dict(rules.most_common()),
         "curve": [[_rounded(epoch[name]) for name in CURVE] for epoch in epochs],
-        "settings": {k: v for k, v in config.settings.items() if k not in ("seed", "scan_dir")},
-        "version": {
-            "equitrans": __version__,
-            "commit": commit(),
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-        },
-        "machine": {"cores": os.cpu_count(), "device": "cpu"},
+        "settings": record["settings"],
+        "version": record["version"] | {"commit": commit()},
+        "machine": record["machine"],
+        "origin": data.origin,
+        "record": record,
     }
-    (job.path / ROW).write_text(json.dumps(row, ensure_ascii=False))
+    kept.write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
     return row
 
 
