@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from provenance import commit
 
 from equitrans import __version__
 from equitrans.analysis import evaluate, losses
 from equitrans.data import Data, hold_out, load_data
+from equitrans.experiments import commit
 from equitrans.paper import Symmetry
 from equitrans.training import RunConfig, Trained, recipe
 from equitrans.training.learning import start

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         Order,
         Record,
         claim,
+        commit,
         learning_curve,
         perform,
     )
