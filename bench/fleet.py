@@ -15,6 +15,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from equitrans.experiments import (
@@ -78,11 +79,12 @@ def wanted(asked: argparse.Namespace) -> Iterator[Job]:
         if name in search_names():
             yield from (job for _, job in load_search(name).drawn(official=official))
             continue
-        for only in asked.only or [None]:
-            experiment = load(name).restricted(only=only, seeds=asked.seeds)
-            for job in experiment.jobs(official=official):
-                if asked.splits is None or job.config.data.split in asked.splits.split(","):
-                    yield job
+        experiment = load(name).restricted(seeds=asked.seeds)
+        texts = [text.lower() for text in asked.only or [""]]
+        rows = [row for row in experiment.rows if any(t in row.name.lower() for t in texts)]
+        for job in replace(experiment, rows=tuple(rows)).jobs(official=official):
+            if asked.splits is None or job.config.data.split in asked.splits.split(","):
+                yield job
 
 
 if __name__ == "__main__":
