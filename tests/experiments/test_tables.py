@@ -87,7 +87,8 @@ def test_a_table_has_mean_deviation_and_every_seed(tmp_path):
     ]
     assert seeds[1:] == [
         [
-            *("ours: small", "Add Jump", "100.00 50.00 90.00", "80.00", "100.00"),
+            *("ours: small", "Add Jump", "100.00 50.00 90.00", "80.00"),
+            *("90.00", "50.00", "100.00", "1 of 3"),
             *("0.1000 0.2000 0.3000", "50–100"),
         ],
         ["ours: small", "Length", *["25.00"] * 5, "0 of 1", "", "10"],
@@ -107,13 +108,22 @@ def test_a_diverged_training_counts_as_zero_and_is_shown(tmp_path):
     (summary,) = cells(make_table(TABLE, records, official=True))
     (seeds,) = cells(make_seeds(TABLE, records, official=True))
     assert ["ours: small", "50.00 ± 70.71 (2)", ""] in summary
-    assert seeds[1][2:] == ["100.00 failed", "50.00", "100.00", "0.5000", "10"]
+    assert seeds[1][2:] == [
+        "100.00 failed",
+        "50.00",
+        "50.00",
+        "0.00",
+        "100.00",
+        "1 of 2",
+        "0.5000",
+        "10",
+    ]
     records.add(one, diverged(one))
     records.add(three, diverged(three))
     (summary,) = cells(make_table(TABLE, records, official=True))
     (seeds,) = cells(make_seeds(TABLE, records, official=True))
     assert ["ours: small", "0.00 ± 0.00 (3)", ""] in summary
-    assert seeds[1][2:] == ["failed failed failed", "0.00", "0.00", "", ""]
+    assert seeds[1][2:] == ["failed failed failed", *["0.00"] * 4, "0 of 3", "", ""]
 
 
 def test_a_table_without_records_has_published_figures_only(tmp_path):
@@ -184,7 +194,7 @@ def filled(tmp_path_factory):
             more = {}
             if name == "orbits":
                 more["orbits"] = [{"epoch": e, "observed": [4] * (4 - e)} for e in range(3)]
-            records.add(job, record_of(job, place / 200, **more))
+            records.add(job, record_of(job, place / 1000, **more))
     return folder
 
 
@@ -198,7 +208,7 @@ def test_tables_prints_records_and_writes_no_file(run, filled, tmp_path, monkeyp
     assert len(summary[0]) == 8
     assert orbits[0] == ["system", "Add Jump"]
     _, every, _ = run("tables", "lowdata", "--seeds", "--records", filled)
-    assert len(cells(every)[0]) == 1 + 8 * 7
+    assert len(cells(every)[0]) == 1 + 11 * 7
     _, some, _ = run("tables", "lowdata", "--seeds", "--only", "gordon", "--records", filled)
     assert len(cells(some)[0]) == 1 + 7
     assert sorted(filled.rglob("*")) == before

@@ -171,7 +171,7 @@ def draw_lengths(lengths: Mapping[str, Mapping[int, tuple[int, int]]]) -> Figure
             ms=4,
             lw=1,
             color=COLORS[place % len(COLORS)],
-            label=name,
+            label=fill(name, 60),
         )
     panel.set_xlabel("words of the target")
     panel.set_ylabel("exact match, %")
