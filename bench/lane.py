@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from provenance import commit
 
 from equitrans.experiments import Job, Order, Records, perform
 from equitrans.models import Lane, LaneConfig
@@ -141,7 +140,7 @@ def measure(order: Order) -> dict[str, Any]:
         "rules": dict(rules.most_common()),
         "curve": [[_rounded(epoch[name]) for name in CURVE] for epoch in epochs],
         "settings": record["settings"],
-        "version": record["version"] | {"commit": commit()},
+        "version": record["version"],
         "machine": record["machine"],
         "origin": data.origin,
         "record": record,
