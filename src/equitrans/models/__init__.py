@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 from equitrans import face
 
 if TYPE_CHECKING:
+    from equitrans.models.baselines.lane.lane import Lane
     from equitrans.models.catalog import build, check_limits
     from equitrans.models.configs import (
         MODELS,
         AttentionConfig,
         GordonConfig,
+        LaneConfig,
         ModelConfig,
         RussinConfig,
         TransducerConfig,

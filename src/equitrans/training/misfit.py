@@ -25,6 +25,8 @@ def misfit_warning(trained: Trained, pairs: Sequence[Pair], *, seed: int) -> str
     found = f"the model predicts only {right} of {len(sample)} training pairs"
     if trained.config.learner == "rules":
         return f"{found}: no rules explain the others; 'equitrans grammar' lists them"
+    if trained.config.learner == "lessons":
+        return f"{found}: the lessons ended without success; try another seed"
     cures = [
         "more updates (training.updates)",
         "'equitrans check' for pairs that contradict others",
