@@ -15,9 +15,10 @@ if TYPE_CHECKING:
         losses,
         mean_loss,
         predict,
+        report,
         stuck_classes,
     )
-    from equitrans.analysis.extension import Extended, extend_model
+    from equitrans.analysis.extension import Cells, Extended, extend_model
     from equitrans.analysis.families import (
         Orbits,
         family,

@@ -11,8 +11,8 @@ from equitrans.analysis.refusals import Unreadable, known_pairs
 from equitrans.analysis.reports import Alignment, Prediction, Report, Words
 from equitrans.data import Pair, Renaming, Rows, in_order, pad_source
 from equitrans.errors import DataError
-from equitrans.models import Direct
-from equitrans.paper import PAD, Autoregressive, Batch, Hypothesis, Model, Sentence, Symmetry
+from equitrans.models import Direct, Hypothesis
+from equitrans.paper import PAD, Autoregressive, Batch, Model, Sentence, Symmetry
 
 _SENTENCES = 4096
 """Largest number of sentences in one batch of decoding."""
@@ -164,11 +164,23 @@ def evaluate(model: Model, pairs: Sequence[Pair], *, width: int, max_length: int
     if not pairs:
         raise DataError("nothing to evaluate: there are no pairs")
     best = predict(model, [p.source for p in pairs], width=width, max_length=max_length)
-    known = known_pairs(pairs, model.symmetry)
+    templates = [model.symmetry.template(p.source) for p in pairs]
+    return report(model, pairs, [predictions[0] for predictions in best], templates, pairs)
+
+
+def report(
+    model: Model,
+    pairs: Sequence[Pair],
+    best: Sequence[Prediction],
+    templates: Sequence[Words],
+    read: Sequence[Pair],
+) -> Report:
+    """Compare predictions with targets; ``read`` are the pairs in symbols, for the loss."""
+    known = known_pairs(read, model.symmetry)
     return Report(
         pairs=tuple(pairs),
-        predictions=tuple(predictions[0] for predictions in best),
-        templates=tuple(model.symmetry.template(p.source) for p in pairs),
+        predictions=tuple(best),
+        templates=tuple(templates),
         loss=mean_loss(model, Rows.of(known, model.sharing)) if known else None,
         scored=len(known),
     )

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from equitrans.data import Pair
-from equitrans.paper import Hypothesis
+from equitrans.models import Hypothesis
 
 Words = tuple[str, ...]
 K = TypeVar("K")

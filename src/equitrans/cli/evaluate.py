@@ -58,7 +58,7 @@ def run(arguments: Sequence[str]) -> int:
     asked = parser.parse(arguments)
     trained = load(asked)
     pairs = find_pairs(asked, trained)
-    unknown = analysis.unknown_targets(pairs, trained.symmetry)
+    unknown = analysis.unknown_targets(trained.reading.readable(pairs), trained.symmetry)
     for word, count in list(unknown.items())[:SHOWN]:
         message = f"the model has no target word {shown(word)}"
         note(asked, f"{message}; {count} pairs with it count as wrong")

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
         representative,
     )
     from equitrans.data.classes import (
+        check_classes,
+        check_together,
+        class_to_json,
         format_classes,
         read_classes,
         symmetry_from_json,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
         read_pairs,
         split_words,
     )
+    from equitrans.data.reading import Read, Reading
     from equitrans.data.recorded import recorded_data, recorded_split
     from equitrans.data.scan import (
         CLASSES,

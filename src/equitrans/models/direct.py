@@ -1,12 +1,40 @@
-"""The interface of models that predict whole targets without beam search."""
+"""Hypotheses, and the interface of models that predict whole targets without beam search."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from equitrans.paper import Batch, Hypothesis, Model
+from equitrans.paper import Batch, Model
+
+Word = TypeVar("Word")
+
+
+@dataclass(frozen=True)
+class Hypothesis(Generic[Word]):
+    """Target words without EOS, as numbers or as text, and their log p(y | x).
+
+    ``finished``: EOS came before the maximum length. ``tied``: another target was equally likely.
+    """
+
+    words: tuple[Word, ...]
+    log_prob: float
+    finished: bool = True
+    tied: bool = False
+
+    @property
+    def score(self) -> float:
+        """Log-probability per word, EOS included; beam search ranks hypotheses by it."""
+        return self.log_prob / max(1, len(self.words) + self.finished)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the model has no target for the source because no rule derives it."""
+        return self.log_prob == -math.inf
 
 
 class Direct(Model, ABC):

@@ -281,6 +281,7 @@ def start(
     device: str | torch.device = "cpu",
 ) -> Learning:
     """The learning of a new model, by the learner that its settings name."""
+    data = data.read
     if config.learner == "rules":
         return RuleLearning(model, config, data.train + data.valid, seed=seed, device=device)
     kind = LessonLearning if config.learner == "lessons" else GradientLearning

@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from equitrans.data.pairs import Pair
+from equitrans.models.direct import Hypothesis
 from equitrans.models.recursive.learn import fit_translator
 from equitrans.models.recursive.rules import HOLE, Rule, constant
-from equitrans.paper.base import Hypothesis, Moment
+from equitrans.paper.base import Moment
 from equitrans.paper.symmetry import LexicalClass
 from worlds import (
     SOURCE,

@@ -111,7 +111,8 @@ class Names:
 
 def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
     """A learned grammar as JSON: holes are null, classes are objects, words are strings."""
-    classes = {symmetry.source_classes[side[0]]: c for c, side in enumerate(symmetry.members[0])}
+    columns = zip(symmetry.labels, symmetry.members[0], strict=True)
+    classes = {symmetry.source_classes[words[0]]: label for label, words in columns}
     words: dict[int, str] = {}
     for word, number in symmetry.source.index.items():
         words.setdefault(symmetry.source_classes[number], word)
@@ -119,7 +120,7 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
     def symbol(s: int) -> Any:
         if s == HOLE:
             return None
-        return {"class": symmetry.classes[classes[s]].name} if s in classes else words[s]
+        return {"class": classes[s]} if s in classes else words[s]
 
     names = Names(symmetry)
     return {
@@ -154,8 +155,8 @@ def learned_from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
 def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
     source_homes, target_homes = symmetry.homes
     classes = {
-        c.name: symmetry.source_classes[words[0]]
-        for c, words in zip(symmetry.classes, symmetry.members[0], strict=True)
+        label: symmetry.source_classes[words[0]]
+        for label, words in zip(symmetry.labels, symmetry.members[0], strict=True)
     }
 
     def symbol(s: Any) -> int:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from equitrans.data import Pair
 from equitrans.errors import shown
-from equitrans.models.direct import Direct
+from equitrans.models.direct import Direct, Hypothesis
 from equitrans.models.recursive.aligner import RecursiveAligner
 from equitrans.models.recursive.chart import Tree, origins_of, parse
 from equitrans.models.recursive.io import Derivation, Learned, Names, Node
@@ -27,7 +27,6 @@ from equitrans.paper import (
     N_SPECIAL,
     PAD,
     Batch,
-    Hypothesis,
     Marginal,
     Moment,
     Parts,
@@ -68,7 +67,8 @@ class RecursiveTransducer(Direct):
     def take(self, learned: Learned) -> None:
         """Replace support, exceptions, warnings and noise; the rules must be the same."""
         self.learned = learned
-        self.__dict__.pop("_unexplained", None)
+        for name in ("_unexplained", "_turned"):
+            self.__dict__.pop(name, None)
         self.noise.fill_(learned.noise)
 
     def form(self, source: Sequence[int]) -> Form:
@@ -117,16 +117,27 @@ class RecursiveTransducer(Direct):
         return {self.form(self.symmetry.source.encode(p.source)): p for p in reversed(pairs)}
 
     def read_off(self, source: Sequence[int], text: str) -> tuple[int, ...]:
-        """The target of an alignment, with class words translated as the classes pair them."""
+        """The target of an alignment, with class words translated within their rows."""
         (home, _), (_, members) = self.symmetry.homes, self.symmetry.members
         out = []
         for atom in text:
             word = constant_word(atom)
             if word is None:
-                c, place = home[source[ord(atom)]]
-                word = members[c][place]
+                at = home[source[ord(atom)]]
+                word = members[self._turned[at.column]][at.row]
             out.append(word)
         return tuple(out)
+
+    @cached_property
+    def _turned(self) -> list[int]:
+        """For each source column, the target column that the translator prefers in the same row."""
+        (sources, targets), (owners, others) = self.symmetry.members, self.symmetry.owners
+        with torch.no_grad():
+            rows = self.spoken(torch.tensor([words[0] for words in sources]))
+        return [
+            max((t for t, o in enumerate(others) if o == c), key=lambda t: row[targets[t][0]])
+            for c, row in zip(owners, rows.tolist(), strict=True)
+        ]
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
         out = (batch.target != PAD).sum(1).to(self.noise.dtype) * self._word_share
