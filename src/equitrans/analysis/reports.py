@@ -120,16 +120,17 @@ class Report:
 
     def by_length(self) -> dict[int, Tally]:
         """Tallies by the number of target words, shortest first."""
-        tallies = self._tallies([len(p.target) for p in self.pairs])
+        tallies = self.by([len(p.target) for p in self.pairs])
         return {length: tallies[length] for length in sorted(tallies)}
 
     def by_template(self) -> dict[Words, Tally]:
         """Tallies by the source with class words replaced by their classes, worst first."""
-        tallies = self._tallies(self.templates)
+        tallies = self.by(self.templates)
         order = sorted(tallies, key=lambda t: (tallies[t].right / tallies[t].pairs, t))
         return {template: tallies[template] for template in order}
 
-    def _tallies(self, keys: Sequence[K]) -> dict[K, Tally]:
+    def by(self, keys: Sequence[K]) -> dict[K, Tally]:
+        """Tallies by keys of your own, one for each pair: the kind of a sentence, for example."""
         counts: defaultdict[K, list[int]] = defaultdict(lambda: [0, 0])
         for key, right in zip(keys, self.right, strict=True):
             counts[key][0] += right
