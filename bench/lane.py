@@ -118,7 +118,9 @@ def measure(order: Order) -> dict[str, Any]:
     torch.set_num_threads(1)
     record = perform(order)
     if "failed" in record:  # a weight or a loss was NaN or infinite
-        raise SystemExit(f"{order.job.description}: {record['failed']}")
+        seed, split = record["seed"], record["settings"]["split"]
+        none = dict.fromkeys(("exact_match", "lesson", "updates"))
+        return {"split": split, "seed": seed, "converged": False, **none, "record": record}
     run, model = Run.open(order.directory), Trained.load(order.directory).model
     epochs, data = run.epochs(), run.load_data()
     assert isinstance(model, Lane)

@@ -10,7 +10,7 @@ from equitrans.data.source import Data, DataConfig, load_data
 from equitrans.errors import DivergenceError, LearningWarning, RunError
 from equitrans.models import LaneConfig
 from equitrans.paper import Symmetry
-from equitrans.training import fit, recipe
+from equitrans.training import fit, lessons_warning, recipe
 from equitrans.training.checkpoints import Checkpoint
 from equitrans.training.config import RunConfig, TrainingConfig
 from equitrans.training.learning import start
@@ -169,6 +169,9 @@ def test_a_log_has_lessons_and_is_checked(run_of):
     epochs = run.epochs()
     assert [set(map(type, (e["lesson"], e["reward"]))) for e in epochs] == [{int, float}] * 4
     assert run.figures().valid_accuracy == epochs[-1]["valid_accuracy"]
+    warning = lessons_warning(run)
+    assert warning is not None
+    assert warning.endswith("needs 99 %; try another --seed")
     log = run.path / "epochs.jsonl"
     log.write_text(log.read_text().replace('"lesson": ', '"lesson": -'))
     with pytest.raises(RunError, match="lesson is -"):

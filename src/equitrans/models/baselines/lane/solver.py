@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from equitrans.models.baselines.common import lstm_cell
 from equitrans.models.baselines.lane.composer import entropy, log_prob
 from equitrans.models.baselines.lane.interpreter import VARIABLE, Node, Output
-from equitrans.models.baselines.lane.repeated import Repeated
 from equitrans.paper import N_SPECIAL
 
 NAMES = 2
@@ -123,7 +122,7 @@ class Solver(nn.Module):
         of = torch.arange(len(number), device=device)
         previous = torch.full_like(of, end)
         h, c = encoded.h, encoded.c
-        layer = Repeated(torch.cat([self.decoder.weight_ih, self.decoder.weight_hh], dim=1))
+        weights = torch.cat([self.decoder.weight_ih, self.decoder.weight_hh], dim=1)
         bias = self.decoder.bias_ih + self.decoder.bias_hh
         written = torch.full((len(inputs), self._longest), end, device=device)
         steps: list[tuple[Tensor, ...]] = []
@@ -135,7 +134,8 @@ class Solver(nn.Module):
             if draw is not None and self._dropout:
                 kept = torch.rand(e.shape, generator=draw) >= self._dropout
                 e = e * kept.to(e).div_(1 - self._dropout)
-            h, c = lstm_cell(layer(torch.cat([e, mixed, h], dim=1)) + bias, c)
+            gates = nn.functional.linear(torch.cat([e, mixed, h], dim=1), weights, bias)
+            h, c = lstm_cell(gates, c)
             open_ = encoded.allowed[of]
             if step == 0:
                 open_[:, end] = False
