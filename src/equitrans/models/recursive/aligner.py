@@ -1,7 +1,7 @@
 """The recursive aligner: p(a | ℓ(x)) as a log-linear distribution over a grammar's derivations.
 
-A derivation's score is the sum of the weights of its rules, of each (rule, hole, rule in the hole),
-and of each (rule, hole, class inside the hole). p(derivation | ℓ(x)) ∝ exp(score), and p(a | ℓ(x))
+A derivation's score is the sum of the weights of its rules, of the rule at its root, of each (rule,
+hole, rule in the hole), and of each (rule, hole, class inside the hole). p(derivation | ℓ(x)) ∝ exp(score), and p(a | ℓ(x))
 is the sum over the derivations with the yield a. Charts keep a limited number of yields for each
 span, so a form with very many alignments gets its likeliest ones, renormalised to sum to one.
 """
@@ -37,11 +37,12 @@ MOST_CHARACTERS = 50_000_000
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights by rule, by (rule, hole, child), and by (rule, hole, class)."""
+    """Weights by rule, by (rule, hole, child), by (rule, hole, class), and by rule at the root."""
 
     rule: list[float]
     child: list[list[list[float]]]
     holds: list[list[list[float]]]
+    root: list[float]
     classes: tuple[int, ...]
     """The symbols that are classes, in the order of the last axis of ``holds``."""
 
@@ -53,6 +54,7 @@ class Weights:
             [0.0] * n,
             [[[0.0] * n for _ in range(k)] for _ in range(n)],
             [[[0.0] * len(classes) for _ in range(k)] for _ in range(n)],
+            [0.0] * n,
             tuple(classes),
         )
 
@@ -185,8 +187,9 @@ def alignments(grammar: Grammar, weights: Weights, form: Form) -> list[Alignment
     except _TooManyYieldsError:
         return []
     whole: Scores = {}
-    for scores in roots.values():
+    for r, scores in roots.items():
         for text, score in scores.items():
+            score += weights.root[r]
             whole[text] = _add(whole[text], score) if text in whole else score
     if not whole:
         return []
@@ -199,7 +202,9 @@ def alignments(grammar: Grammar, weights: Weights, form: Form) -> list[Alignment
 def best_tree(grammar: Grammar, weights: Weights, form: Form) -> Tree | None:
     """The likeliest derivation of a form; None if there is none."""
     roots = inside(grammar, form, _Max(grammar, weights))
-    return _best(roots.values())[1] if roots else None
+    if not roots:
+        return None
+    return _best([(score + weights.root[r], tree) for r, (score, tree) in roots.items()])[1]
 
 
 class RecursiveAligner(nn.Module):
@@ -212,19 +217,32 @@ class RecursiveAligner(nn.Module):
         self.rule = nn.Parameter(torch.zeros(n))
         self.child = nn.Parameter(torch.zeros(n, k, n))
         self.holds = nn.Parameter(torch.zeros(n, k, len(classes)))
+        self.root = nn.Parameter(torch.zeros(n))
         self._memory: dict[Form, list[Alignment]] = {}
         self._remembered = 0
         self._weights: Weights | None = None
 
     def flat(self) -> Float[Tensor, " f"]:
         """All weights in one vector, in the order of the features of a forest."""
-        return torch.cat([self.rule, self.child.flatten(), self.holds.flatten()])
+        return torch.cat([self.rule, self.child.flatten(), self.holds.flatten(), self.root])
+
+    def load(self, flat: Float[Tensor, " f"]) -> None:
+        """Set all weights from a vector like that of ``flat``."""
+        with torch.no_grad():
+            nn.utils.vector_to_parameters(
+                flat.to(self.rule.dtype), [self.rule, self.child, self.holds, self.root]
+            )
+        self.forget()
 
     def weights(self) -> Weights:
         """The weights as Python numbers, cached."""
         if self._weights is None:
             self._weights = Weights(
-                self.rule.tolist(), self.child.tolist(), self.holds.tolist(), self.classes
+                self.rule.tolist(),
+                self.child.tolist(),
+                self.holds.tolist(),
+                self.root.tolist(),
+                self.classes,
             )
         return self._weights
 
@@ -251,6 +269,10 @@ class RecursiveAligner(nn.Module):
         """The likeliest derivation of a form; None if there is none."""
         return best_tree(self.grammar, self.weights(), form)
 
-    def _load_from_state_dict(self, *arguments: object) -> None:
-        super()._load_from_state_dict(*arguments)
+    def _load_from_state_dict(
+        self, state: dict[str, Tensor], prefix: str, *arguments: object
+    ) -> None:
+        # models of earlier versions have no weights of rules at the root
+        state.setdefault(f"{prefix}root", torch.zeros_like(self.root))
+        super()._load_from_state_dict(state, prefix, *arguments)
         self.forget()

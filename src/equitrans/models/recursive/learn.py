@@ -53,10 +53,10 @@ def learn_rules(
     assert isinstance(model, RecursiveTransducer)
     report(f"weighing: {len(induced.grammar)} rules")
     derived = _derived(seen, induced)
-    uncertainty = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
+    fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
     fit_translator(model)
     report(f"checking: {len(pairs)} pairs")
-    model.take(_report(model, pairs, seen, induced, uncertainty))
+    model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
     return model.eval()
 
 

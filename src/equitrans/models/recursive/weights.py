@@ -7,6 +7,7 @@ a node is the log of the sum over its edges of exp(weights of the edge + values 
 """
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby, product
 
 import torch
@@ -15,13 +16,16 @@ from torch import Tensor
 
 from equitrans.models.recursive.aligner import RecursiveAligner
 from equitrans.models.recursive.chart import Target, parse
-from equitrans.models.recursive.rules import Form, Grammar
+from equitrans.models.recursive.rules import HOLE, Form, Grammar
 
-SMOOTHING = 0.1
-"""Count added to every (rule, hole, child), so unseen ones have a small probability."""
+PULL = 0.05
+"""Weight of the squared distance of a weight from its prior mean in the training loss."""
 
-PULL = 0.02
-"""Weight of the squared distance from the counts' weights in the training loss."""
+NEW = 2.0
+"""Prior log-odds against a rule in a hole where no pair needs it."""
+
+CLOSED = 1e6
+"""A weight that closes a place for a rule."""
 
 EDGES = 150_000
 """Forms are added to the training of weights, shortest first, until the forest has more edges."""
@@ -30,8 +34,8 @@ EDGES = 150_000
 class Forest:
     """Nodes with levels; an edge has features and nodes of lower levels.
 
-    Features are numbered: rules first, then (rule, hole, child), then (rule, hole, class). Equal
-    parts of forms share their nodes. Under a target, the nodes of a part are also specific to the
+    Features are numbered: rules first, then (rule, hole, child), then (rule, hole, class), then
+    rules at the root of a form. Equal parts of forms share their nodes. Under a target, the nodes of a part are also specific to the
     form, the target, the span and the yield.
     """
 
@@ -111,12 +115,14 @@ class Forest:
 
     def _top(self, key: Hashable, parts: Sequence[Hashable]) -> int | None:
         """The node over all rules at the root of some parts; None if there are no rules."""
-        roots = [self._nodes[part, r] for part in parts for r in self._roots.get(part, ())]
+        roots = [(r, self._nodes[part, r]) for part in parts for r in self._roots.get(part, ())]
         if not roots:
             return None
-        node, new = self._node(("top", key), self.levels[roots[0]] + 1)
+        node, new = self._node(("top", key), self.levels[roots[0][1]] + 1)
         if new:
-            self.edges += [(node, (), (root,)) for root in roots]
+            n, slots = len(self.grammar), len(self.grammar) * self.grammar.most_holes
+            start = n + slots * (n + len(self.classes))
+            self.edges += [(node, (start + r,), (root,)) for r, root in roots]
         return node
 
     def _node(self, key: Hashable, level: int) -> tuple[int, bool]:
@@ -165,12 +171,25 @@ def _padded(rows: Sequence[Sequence[int]], padding: int) -> Int[Tensor, "e w"]:
     return torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows])
 
 
-def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) -> float:
-    """Maximise the marginal likelihood of the observed targets; return the mean −log p of a form.
+@dataclass(frozen=True)
+class Fitted:
+    """What training has found besides the weights."""
 
-    The weights start from counts: how often each rule stands in each hole in the derivations of
-    the targets. So a rule that was never seen in a hole is unlikely there, also where no pair is
-    evidence against it. Training then follows the gradient of Σ log p(target | form).
+    uncertainty: float
+    """The mean −log p of a form."""
+    needed: Float[Tensor, "places rules"]
+    """1 for each rule in a place that some pair needs; the holes of all rules, then the root."""
+
+
+def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) -> Fitted:
+    """Maximise the marginal likelihood of the observed targets, given the prior of the weights.
+
+    A place is a hole of a rule, or the root. The weight of a rule in a place is the sum of its own
+    weight and of a weight that it shares with all rules of its shape in places of that shape, so
+    what was seen of one rule decides about others that look alike. A weight has a normal prior with
+    the mean 0, or −NEW if no pair needs the rule in that place. Which pairs need it depends on
+    the weights where a target has several derivations; so training first finds the weights with
+    equal means.
     """
     forest = Forest(aligner.grammar, aligner.classes)
     pairs = []
@@ -180,44 +199,96 @@ def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) 
             pairs.append((over, under))
         if len(forest.edges) > EDGES:
             break
+    places = len(aligner.grammar) * aligner.grammar.most_holes + 1
     if not pairs:
-        return 0.0
-    packed = Packed(forest)
-    everything = torch.tensor([packed.place[a] for a, _ in pairs])
-    wanted = torch.tensor([packed.place[b] for _, b in pairs])
-    start = _from_counts(aligner, packed, wanted)
-    flat = start.clone().requires_grad_()
-    optimizer = torch.optim.LBFGS([flat], max_iter=60, line_search_fn="strong_wolfe")
-
-    def closure() -> Tensor:
-        optimizer.zero_grad()
-        values = packed.values(flat)
-        loss = (values[everything] - values[wanted]).sum() + PULL * ((flat - start) ** 2).sum()
-        loss.backward()
-        return loss
-
-    optimizer.step(closure)
-    n, child = aligner.rule.numel(), aligner.child.numel()
-    with torch.no_grad():
-        new = flat.detach().to(aligner.rule.dtype)
-        aligner.rule.copy_(new[:n])
-        aligner.child.copy_(new[n : n + child].view_as(aligner.child))
-        aligner.holds.copy_(new[n + child :].view_as(aligner.holds))
-        aligner.forget()
-        values = packed.values(flat.detach())
-        return float((values[everything] - values[wanted]).mean())
+        return Fitted(0.0, torch.ones(places, len(aligner.grammar)))
+    training = _Training(aligner, Packed(forest), pairs)
+    flat = training.fit(torch.zeros_like(training.mean))
+    needed = training.needed(flat)
+    mean = torch.zeros_like(training.mean)
+    mean[training.cells] = -NEW * (1 - needed.flatten())
+    flat = training.fit(mean)
+    aligner.load(flat)
+    return Fitted(training.uncertainty(flat), needed)
 
 
-def _from_counts(
-    aligner: RecursiveAligner, packed: Packed, wanted: Int[Tensor, " p"]
-) -> Float[Tensor, " f"]:
-    """Weights by relative frequency; the gradient of a log-partition is the expected count."""
-    flat = torch.zeros_like(aligner.flat(), dtype=torch.float64).requires_grad_()
-    packed.values(flat)[wanted].sum().backward()
-    assert flat.grad is not None
-    n, child = aligner.rule.numel(), aligner.child
-    counts = flat.grad[n : n + child.numel()].view_as(child) + SMOOTHING
-    share = torch.log(counts / counts.sum(2, keepdim=True))
-    start = torch.zeros_like(flat.detach())
-    start[n : n + child.numel()] = share.flatten()
-    return start
+class _Training:
+    """The forest of the observed forms, and the weights that decide in it."""
+
+    def __init__(
+        self, aligner: RecursiveAligner, packed: Packed, pairs: Sequence[tuple[int, int]]
+    ) -> None:
+        self.packed = packed
+        self.everything = torch.tensor([packed.place[a] for a, _ in pairs])
+        self.wanted = torch.tensor([packed.place[b] for _, b in pairs])
+        grammar = aligner.grammar
+        n, slots = len(grammar), len(grammar) * grammar.most_holes
+        size = aligner.flat().numel()
+        self.mean = torch.zeros(size, dtype=torch.float64)
+        self.cells = torch.cat([torch.arange(n, n + slots * n), torch.arange(size - n, size)])
+        """The number of the feature of each place and rule."""
+        self.shape = (slots + 1, n)
+        self.shared, self.shares = _shared(grammar)
+
+    def weights(self, own: Float[Tensor, " f"], shared: Float[Tensor, " s"]) -> Float[Tensor, " f"]:
+        """All weights, with the shared ones added to those of the single places and rules."""
+        return own.index_add(0, self.cells, shared[self.shared])
+
+    def fit(self, mean: Float[Tensor, " f"]) -> Float[Tensor, " f"]:
+        """The likeliest weights under a prior."""
+        own = mean.clone().requires_grad_()
+        shared = torch.zeros(self.shares, dtype=own.dtype).requires_grad_()
+        optimizer = torch.optim.LBFGS([own, shared], max_iter=60, line_search_fn="strong_wolfe")
+
+        def closure() -> Tensor:
+            optimizer.zero_grad()
+            values = self.packed.values(self.weights(own, shared))
+            loss = (values[self.everything] - values[self.wanted]).sum()
+            loss = loss + PULL * (((own - mean) ** 2).sum() + (shared**2).sum())
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        return self.weights(own.detach(), shared.detach())
+
+    def uncertainty(self, flat: Float[Tensor, " f"]) -> float:
+        """The mean −log p of a form."""
+        values = self.packed.values(flat)
+        return float((values[self.everything] - values[self.wanted]).mean())
+
+    def needed(self, flat: Float[Tensor, " f"]) -> Float[Tensor, "places rules"]:
+        """1 for each rule in a place without which some target has no derivation. Where one of
+        several will do, the likeliest remains.
+        """
+        uses = self._uses(flat, self.wanted)
+        kept = uses > 0
+        ways = self.packed.values(torch.zeros_like(flat))[self.wanted]
+        sure = self._uses(torch.zeros_like(flat), self.wanted[ways < 1e-9]) > 0
+        unsure = (kept & ~sure).nonzero().squeeze(1)
+        for cell in unsure[uses[unsure].argsort()].tolist():
+            kept[cell] = False
+            closed = torch.zeros_like(flat)
+            closed[self.cells[~kept]] = -CLOSED
+            if bool((self.packed.values(closed)[self.wanted] < -CLOSED / 2).any()):
+                kept[cell] = True
+        return kept.to(flat.dtype).view(self.shape)
+
+    def _uses(self, flat: Float[Tensor, " f"], nodes: Int[Tensor, " p"]) -> Float[Tensor, " c"]:
+        """The expected number of uses of each rule in each place, in the derivations of nodes."""
+        if not len(nodes):
+            return torch.zeros(len(self.cells), dtype=flat.dtype)
+        flat = flat.clone().requires_grad_()
+        # the gradient of a log-partition is the expected count
+        self.packed.values(flat)[nodes].sum().backward()
+        assert flat.grad is not None
+        return flat.grad[self.cells]
+
+
+def _shared(grammar: Grammar) -> tuple[Int[Tensor, " c"], int]:
+    """For each place and rule, the number of the weight that it shares; and the number of these."""
+    outlines = [tuple(s == HOLE for s in rule.left) for rule in grammar.rules]
+    holes = range(grammar.most_holes)
+    places = [(outline, k) for outline in outlines for k in holes]
+    keys = [(place, outline) for place in [*places, None] for outline in outlines]
+    numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    return torch.tensor([numbers[key] for key in keys]), len(numbers)
