@@ -6,6 +6,7 @@ node* (a rule's hole and the part in it) sums over the rules at the root of that
 a node is the log of the sum over its edges of exp(weights of the edge + values of the nodes below).
 """
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
@@ -21,8 +22,14 @@ from equitrans.models.recursive.rules import HOLE, Form, Grammar
 PULL = 0.05
 """Weight of the squared distance of a weight from its prior mean in the training loss."""
 
-NEW = 2.0
-"""Prior log-odds against a rule in a hole where no pair needs it."""
+UNLICENSED = 8.0
+"""Prior log-odds against a rule in a place that nothing suggests for it."""
+
+ROUNDS = 3
+"""Number of trainings, each with the prior that follows from the one before."""
+
+AS_LIKELY = 0.45
+"""Posterior probability above which a rule in a place is taken for one that a target needs."""
 
 CLOSED = 1e6
 """A weight that closes a place for a rule."""
@@ -153,17 +160,37 @@ class Packed:
             count = int(head[-1]) + 1
             self.levels.append((count, head, _padded(features, -1), _padded(below, 0)))
 
-    def values(self, flat: Float[Tensor, " f"]) -> Float[Tensor, " v"]:
-        """The value of every node, by place."""
+    def values(
+        self, flat: Float[Tensor, " f"], more: Sequence[Float[Tensor, " e"]] = ()
+    ) -> Float[Tensor, " v"]:
+        """The value of every node, by place; ``more`` is added to the edges of each level."""
         weights = torch.cat([flat, flat.new_zeros(1)])
         values = flat.new_zeros(1)
-        for nodes, head, features, below in self.levels:
+        for level, (nodes, head, features, below) in enumerate(self.levels):
             scores = weights[features].sum(1) + values[below].sum(1)
+            if more:
+                scores = scores + more[level]
             top = scores.detach().new_full((nodes,), -torch.inf)
             top = top.scatter_reduce(0, head, scores.detach(), "amax")
             total = scores.new_zeros(nodes).index_add(0, head, torch.exp(scores - top[head]))
             values = torch.cat([values, top + torch.log(total)])
         return values
+
+    def posteriors(
+        self, flat: Float[Tensor, " f"], nodes: Int[Tensor, " p"]
+    ) -> Float[Tensor, " f"]:
+        """For each feature, the largest posterior probability of an edge that has it, in the
+        derivations of some nodes.
+        """
+        more = [flat.new_zeros(len(head), requires_grad=True) for _, head, _, _ in self.levels]
+        # the gradient of a log-partition is the expected count
+        self.values(flat, more)[nodes].sum().backward()
+        found = flat.new_zeros(len(flat) + 1)
+        for (_, _, features, _), edges in zip(self.levels, more, strict=True):
+            assert edges.grad is not None
+            grad = edges.grad[:, None].expand_as(features)
+            found.scatter_reduce_(0, features.flatten() % len(found), grad.flatten(), "amax")
+        return found[:-1].clamp(max=1)
 
 
 def _padded(rows: Sequence[Sequence[int]], padding: int) -> Int[Tensor, "e w"]:
@@ -186,10 +213,10 @@ def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) 
 
     A place is a hole of a rule, or the root. The weight of a rule in a place is the sum of its own
     weight and of a weight that it shares with all rules of its shape in places of that shape, so
-    what was seen of one rule decides about others that look alike. A weight has a normal prior with
-    the mean 0, or −NEW if no pair needs the rule in that place. Which pairs need it depends on
-    the weights where a target has several derivations; so training first finds the weights with
-    equal means.
+    what was seen of one rule decides about others that look alike. A weight has a normal prior. Its
+    mean is 0 if a target was derived with the rule in that place, and the log of ``walked``
+    otherwise. Where a target has several derivations, the weights of the round before tell which of
+    them was used.
     """
     forest = Forest(aligner.grammar, aligner.classes)
     pairs = []
@@ -203,11 +230,11 @@ def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) 
     if not pairs:
         return Fitted(0.0, torch.ones(places, len(aligner.grammar)))
     training = _Training(aligner, Packed(forest), pairs)
-    flat = training.fit(torch.zeros_like(training.mean))
-    needed = training.needed(flat)
-    mean = torch.zeros_like(training.mean)
-    mean[training.cells] = -NEW * (1 - needed.flatten())
-    flat = training.fit(mean)
+    prior = torch.zeros(training.shape, dtype=torch.float64)
+    for _ in range(ROUNDS):
+        flat = training.fit(prior)
+        needed = training.needed(flat)
+        prior = torch.where(needed > 0, 1.0, walked(needed)).clamp(math.exp(-UNLICENSED)).log()
     aligner.load(flat)
     return Fitted(training.uncertainty(flat), needed)
 
@@ -234,8 +261,9 @@ class _Training:
         """All weights, with the shared ones added to those of the single places and rules."""
         return own.index_add(0, self.cells, shared[self.shared])
 
-    def fit(self, mean: Float[Tensor, " f"]) -> Float[Tensor, " f"]:
-        """The likeliest weights under a prior."""
+    def fit(self, prior: Float[Tensor, "places rules"]) -> Float[Tensor, " f"]:
+        """The likeliest weights, given the means of those of rules in places."""
+        mean = self.mean.index_copy(0, self.cells, prior.flatten())
         own = mean.clone().requires_grad_()
         shared = torch.zeros(self.shares, dtype=own.dtype).requires_grad_()
         optimizer = torch.optim.LBFGS([own, shared], max_iter=60, line_search_fn="strong_wolfe")
@@ -256,32 +284,38 @@ class _Training:
         values = self.packed.values(flat)
         return float((values[self.everything] - values[self.wanted]).mean())
 
+    def seen(self, flat: Float[Tensor, " f"]) -> Float[Tensor, "places rules"]:
+        """The largest probability of each rule in each place, in the derivations of a target."""
+        return self.packed.posteriors(flat, self.wanted)[self.cells].view(self.shape)
+
     def needed(self, flat: Float[Tensor, " f"]) -> Float[Tensor, "places rules"]:
         """1 for each rule in a place without which some target has no derivation. Where one of
-        several will do, the likeliest remains.
+        several will do, the likeliest remains, and those that are as likely.
         """
-        uses = self._uses(flat, self.wanted)
-        kept = uses > 0
-        ways = self.packed.values(torch.zeros_like(flat))[self.wanted]
-        sure = self._uses(torch.zeros_like(flat), self.wanted[ways < 1e-9]) > 0
-        unsure = (kept & ~sure).nonzero().squeeze(1)
-        for cell in unsure[uses[unsure].argsort()].tolist():
+        seen, nothing = self.seen(flat).flatten(), torch.zeros_like(flat)
+        kept = seen > 0
+        # a rule that all derivations of a target use is needed, whatever the weights are
+        single = self.wanted[self.packed.values(nothing)[self.wanted] < 1e-9]
+        sure = torch.zeros_like(kept)
+        if len(single):
+            sure = self.packed.posteriors(nothing, single)[self.cells] > 0
+        unsure = (kept & ~sure & (seen < AS_LIKELY)).nonzero().squeeze(1)
+        for cell in unsure[seen[unsure].argsort(stable=True)].tolist():
             kept[cell] = False
-            closed = torch.zeros_like(flat)
-            closed[self.cells[~kept]] = -CLOSED
-            if bool((self.packed.values(closed)[self.wanted] < -CLOSED / 2).any()):
-                kept[cell] = True
+            closed = nothing.index_fill(0, self.cells[~kept], -CLOSED)
+            kept[cell] = bool((self.packed.values(closed)[self.wanted] < -CLOSED / 2).any())
         return kept.to(flat.dtype).view(self.shape)
 
-    def _uses(self, flat: Float[Tensor, " f"], nodes: Int[Tensor, " p"]) -> Float[Tensor, " c"]:
-        """The expected number of uses of each rule in each place, in the derivations of nodes."""
-        if not len(nodes):
-            return torch.zeros(len(self.cells), dtype=flat.dtype)
-        flat = flat.clone().requires_grad_()
-        # the gradient of a log-partition is the expected count
-        self.packed.values(flat)[nodes].sum().backward()
-        assert flat.grad is not None
-        return flat.grad[self.cells]
+
+def walked(needed: Float[Tensor, "places rules"]) -> Float[Tensor, "places rules"]:
+    """For each place and rule, the probability that a random walk from the place to a rule that
+    stands there, and on to a place of that rule, ends where the rule stands.
+
+    Places that share rules accept each other's rules. 0 means that nothing suggests the rule there.
+    """
+    step = needed / needed.sum(1, keepdim=True).clamp(min=1)
+    back = needed.T / needed.sum(0)[:, None].clamp(min=1)
+    return step @ back @ needed
 
 
 def _shared(grammar: Grammar) -> tuple[Int[Tensor, " c"], int]:
