@@ -87,7 +87,7 @@ OTHERS = [
         },
         longest=8,
     ),
-    # the verb agrees with the number of its subject, which stands before a phrase of the other number
+    # the verb agrees with its subject, which stands before a phrase of the other number
     Tongue(
         "verbs agree",
         {

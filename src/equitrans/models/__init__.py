@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         find_model,
         name_of,
     )
-    from equitrans.models.direct import Direct
+    from equitrans.models.direct import Answer, Direct
     from equitrans.models.recursive import (
         Derivation,
         Learned,

@@ -128,15 +128,22 @@ class Trained:
     # --- questions to the model
 
     def predict(
-        self, sentences: Iterable[str | Sequence[str]], *, width: int = 3
+        self, sentences: Iterable[str | Sequence[str]], *, width: int = 3, lenient: bool = False
     ) -> list[Prediction]:
         """The best target of each sentence, by beam search; width 1 is greedy. A sentence without
-        a target, for example one with an unknown word, has ``refused`` and a ``reason``.
+        a target, for example one with an unknown word, has ``refused`` and a ``reason``. A sentence
+        whose rules combine in a way that no training pair suggests is refused too; ``lenient``
+        answers it with a ``remark``.
         """
-        return [best[0] for best in self.n_best(sentences, n=1, width=width)]
+        return [best[0] for best in self.n_best(sentences, n=1, width=width, lenient=lenient)]
 
     def n_best(
-        self, sentences: Iterable[str | Sequence[str]], *, n: int, width: int = 3
+        self,
+        sentences: Iterable[str | Sequence[str]],
+        *,
+        n: int,
+        width: int = 3,
+        lenient: bool = False,
     ) -> list[list[Prediction]]:
         """Up to n targets of each sentence, best first."""
         check_iterable("sentences", sentences)
@@ -148,6 +155,7 @@ class Trained:
             width=max(width, n),
             max_length=self.max_length,
             n_best=n,
+            lenient=lenient,
         )
 
     def evaluate(self, pairs: Iterable[AnyPair], *, width: int = 3) -> Report:

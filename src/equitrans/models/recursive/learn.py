@@ -54,6 +54,7 @@ def learn_rules(
     report(f"weighing: {len(induced.grammar)} rules")
     derived = _derived(seen, induced)
     fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
+    model.take(Learned(induced.grammar, (), 0, licences=fitted.licences))
     fit_translator(model)
     report(f"checking: {len(pairs)} pairs")
     model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
@@ -145,7 +146,8 @@ def _report(
         )
     return Learned(
         grammar=grammar,
-        texts=tuple(names.rule(rule) for rule in grammar.rules),
+        licences=model.learned.licences,
+        texts=names.rules(grammar, model.learned.licences),
         support=tuple(support[r] for r in range(len(grammar))),
         pairs=len(distinct),
         exceptions=tuple(exceptions),

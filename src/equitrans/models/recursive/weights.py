@@ -15,8 +15,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from equitrans.models.recursive.aligner import RecursiveAligner
+from equitrans.models.recursive.aligner import RecursiveAligner, best_tree
 from equitrans.models.recursive.chart import Target, parse
+from equitrans.models.recursive.licences import ROOT, Licences, steps
 from equitrans.models.recursive.rules import HOLE, Form, Grammar
 
 PULL = 0.05
@@ -42,8 +43,8 @@ class Forest:
     """Nodes with levels; an edge has features and nodes of lower levels.
 
     Features are numbered: rules first, then (rule, hole, child), then (rule, hole, class), then
-    rules at the root of a form. Equal parts of forms share their nodes. Under a target, the nodes of a part are also specific to the
-    form, the target, the span and the yield.
+    rules at the root of a form. Equal parts of forms share their nodes. Under a target, the nodes
+    of a part are also specific to the form, the target, the span and the yield.
     """
 
     def __init__(self, grammar: Grammar, classes: tuple[int, ...]) -> None:
@@ -204,8 +205,7 @@ class Fitted:
 
     uncertainty: float
     """The mean −log p of a form."""
-    needed: Float[Tensor, "places rules"]
-    """1 for each rule in a place that some pair needs; the holes of all rules, then the root."""
+    licences: Licences
 
 
 def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) -> Fitted:
@@ -226,9 +226,8 @@ def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) 
             pairs.append((over, under))
         if len(forest.edges) > EDGES:
             break
-    places = len(aligner.grammar) * aligner.grammar.most_holes + 1
     if not pairs:
-        return Fitted(0.0, torch.ones(places, len(aligner.grammar)))
+        return Fitted(0.0, Licences(frozenset()))
     training = _Training(aligner, Packed(forest), pairs)
     prior = torch.zeros(training.shape, dtype=torch.float64)
     for _ in range(ROUNDS):
@@ -236,7 +235,23 @@ def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) 
         needed = training.needed(flat)
         prior = torch.where(needed > 0, 1.0, walked(needed)).clamp(math.exp(-UNLICENSED)).log()
     aligner.load(flat)
-    return Fitted(training.uncertainty(flat), needed)
+    holes = aligner.grammar.most_holes
+    places = [(r, k) for r in range(len(aligner.grammar)) for k in range(holes)]
+    licences = Licences(frozenset((*[*places, ROOT][p], r) for p, r in needed.nonzero().tolist()))
+    return Fitted(training.uncertainty(flat), _completed(aligner, licences, observed))
+
+
+def _completed(
+    aligner: RecursiveAligner, licences: Licences, observed: Iterable[tuple[Form, Target]]
+) -> Licences:
+    """The licences, and those of forms that were too many for training."""
+    grammar = aligner.grammar
+    for form, target in observed:
+        if best_tree(grammar, aligner.weights(), form, licences) is None:
+            tree = parse(grammar, form, target).tree()
+            if tree is not None:
+                licences = Licences(licences.needed | frozenset(steps(grammar, tree)))
+    return licences
 
 
 class _Training:
