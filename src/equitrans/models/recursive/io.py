@@ -1,6 +1,6 @@
 """A learned grammar with its evidence, its JSON format, and derivations as text."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
@@ -255,7 +255,7 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
         except EquitransError as error:
             raise DataError(f"rule {number}: {error}") from None
     grammar = Grammar(rules)
-    licences = _licences(content, grammar.rules) if "root" in content else None
+    licences = _licences(content, grammar) if "root" in content else None
     return Learned(
         grammar=grammar,
         texts=Names(symmetry).rules(grammar, licences),
@@ -269,8 +269,9 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
     )
 
 
-def _licences(content: dict[str, Any], rules: Sequence[Rule]) -> Licences:
+def _licences(content: dict[str, Any], grammar: Grammar) -> Licences:
     """The rules that pairs need at the root and in the holes of each rule."""
+    rules = grammar.rules
 
     def numbers(found: Any, where: str) -> list[int]:
         if not isinstance(found, list) or not all(
@@ -291,7 +292,7 @@ def _licences(content: dict[str, Any], rules: Sequence[Rule]) -> Licences:
         for k, hole in enumerate(holes):
             where = f"hole {k + 1} of rule {r + 1}"
             needed.update((r, k, child) for child in numbers(hole, where))
-    return Licences(frozenset(needed))
+    return Licences(grammar, frozenset(needed))
 
 
 def _exception(table: dict[str, Any]) -> tuple[Pair, str]:

@@ -227,17 +227,15 @@ def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) 
         if len(forest.edges) > EDGES:
             break
     if not pairs:
-        return Fitted(0.0, Licences(frozenset()))
+        return Fitted(0.0, Licences(aligner.grammar, frozenset()))
     training = _Training(aligner, Packed(forest), pairs)
     prior = torch.zeros(training.shape, dtype=torch.float64)
     for _ in range(ROUNDS):
         flat = training.fit(prior)
         needed = training.needed(flat)
+        licences = _licences(aligner.grammar, needed)
         prior = torch.where(needed > 0, 1.0, walked(needed)).clamp(math.exp(-UNLICENSED)).log()
     aligner.load(flat)
-    holes = aligner.grammar.most_holes
-    places = [(r, k) for r in range(len(aligner.grammar)) for k in range(holes)]
-    licences = Licences(frozenset((*[*places, ROOT][p], r) for p, r in needed.nonzero().tolist()))
     return Fitted(training.uncertainty(flat), _completed(aligner, licences, observed))
 
 
@@ -250,8 +248,15 @@ def _completed(
         if best_tree(grammar, aligner.weights(), form, licences) is None:
             tree = parse(grammar, form, target).tree()
             if tree is not None:
-                licences = Licences(licences.needed | frozenset(steps(grammar, tree)))
+                licences = Licences(grammar, licences.needed | frozenset(steps(grammar, tree)))
     return licences
+
+
+def _licences(grammar: Grammar, needed: Float[Tensor, "places rules"]) -> Licences:
+    """The licences of the rules that pairs need in the holes of all rules and at the root."""
+    places = [(r, k) for r in range(len(grammar)) for k in range(grammar.most_holes)]
+    found = [(*[*places, ROOT][p], r) for p, r in needed.nonzero().tolist()]
+    return Licences(grammar, frozenset(found))
 
 
 class _Training:
