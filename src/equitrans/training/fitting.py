@@ -81,7 +81,7 @@ def _fit(
     trained = Trained.new(
         model,
         Symmetry.of(classes, pairs, model.group),
-        max_length=longest_prediction(pairs),
+        max_length=longest_prediction(pairs, model),
         characters=characters,
         seed=seed,
     )

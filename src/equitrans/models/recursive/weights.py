@@ -161,9 +161,7 @@ class Packed:
             count = int(head[-1]) + 1
             self.levels.append((count, head, _padded(features, -1), _padded(below, 0)))
 
-    def values(
-        self, flat: Float[Tensor, " f"], more: Sequence[Float[Tensor, " e"]] = ()
-    ) -> Float[Tensor, " v"]:
+    def values(self, flat: Float[Tensor, " f"], more: Sequence[Tensor] = ()) -> Float[Tensor, " v"]:
         """The value of every node, by place; ``more`` is added to the edges of each level."""
         weights = torch.cat([flat, flat.new_zeros(1)])
         values = flat.new_zeros(1)
