@@ -129,7 +129,7 @@ def predict(
                 continue
             words = tuple(map(spelling.__getitem__, h.words))
             prediction = Prediction(words, h.log_prob, h.finished, h.tied)
-            if isinstance(h, Answer):
+            if isinstance(h, Answer) and isinstance(model, Direct):
                 if not h.licensed and remark is None:
                     remark = model.refusal(sentence, max_length=max_length)
                     if not lenient:
