@@ -94,7 +94,7 @@ def _fit(
     trained = Trained.new(
         model,
         Symmetry.of(classes, read, model.group),
-        max_length=longest_prediction(read),
+        max_length=longest_prediction(read, model),
         characters=characters,
         seed=seed,
     )

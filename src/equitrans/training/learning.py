@@ -19,6 +19,7 @@ from equitrans.analysis import mean_loss
 from equitrans.data import Data, Pair, Rows
 from equitrans.models import LaneConfig, ModelConfig, build, learn_rules
 from equitrans.paper import Model
+from equitrans.settings import LONGEST_PREDICTION
 from equitrans.training.cards import Figures
 from equitrans.training.config import TrainingConfig
 from equitrans.training.lessons import Lessons, taught, teach
@@ -288,6 +289,11 @@ def start(
     return kind(model, config, training, data, seed=seed, device=device)
 
 
-def longest_prediction(pairs: Iterable[Pair]) -> int:
-    """The length limit of predictions: well beyond the targets seen, to allow longer ones."""
+def longest_prediction(pairs: Iterable[Pair], config: ModelConfig) -> int:
+    """The length limit of predictions: well beyond the targets seen, to allow longer ones. Rules
+    know the length of a target before they build it, so they have no other limit than that of all
+    models.
+    """
+    if config.learner == "rules":
+        return LONGEST_PREDICTION
     return 4 * max(len(pair.target) for pair in pairs) + 10
