@@ -127,8 +127,8 @@ def _random_pair(symmetry: Symmetry, draw: random.Random) -> Pair:
     """A random pair, with at least one class word on each side if there are classes."""
     sides = []
     for words, class_words in (
-        (symmetry.source.words, [w for c in symmetry.classes for w in c.source]),
-        (symmetry.target.words, [w for c in symmetry.classes for w in c.target]),
+        (symmetry.source.words, [w for c in symmetry.classes for w in c.words[0]]),
+        (symmetry.target.words, [w for c in symmetry.classes for w in c.words[1]]),
     ):
         sentence = draw.choices(words, k=draw.randrange(1, 6))
         if class_words:

@@ -12,7 +12,7 @@ from equitrans.analysis.decoding import beam_search, select
 from equitrans.analysis.evaluation import predict
 from equitrans.data.batches import pad_source
 from equitrans.data.pairs import Pair
-from equitrans.paper.base import Hypothesis
+from equitrans.models.direct import Hypothesis
 from equitrans.paper.vocabulary import BOS, EOS, N_SPECIAL, PAD
 from plain import PlainTransducer
 from worlds import SYMMETRIES, assert_close, elements, moved, random_pairs, small, unshared

@@ -112,15 +112,20 @@ def test_a_label_in_the_first_column_is_found_and_columns_can_be_chosen():
     assert [f.message for f in look(text, columns="2,3").findings] == ["column 1 is ignored: plain"]
 
 
-def test_class_words_that_can_never_match_are_found():
-    rooms = LexicalClass("rooms", ("living room", "fan"), ("LIVING", "FAN"))
+def test_class_words_of_no_sentence_are_noted_and_phrases_are_looked_for():
+    rooms = LexicalClass("rooms", ("the lamp", "hall"), ("LAMP", "HALL"))
     inspection = look(GOOD, classes=[rooms])
-    (finding,) = inspection.serious
-    assert finding.message == "class rooms: 1 word matches no source word: 'living room'"
-    assert "class rooms: no target has LIVING" in [f.message for f in inspection.findings]
-    letters = LexicalClass("letters", ("ab", "c"), ("x", "y"))
-    (finding,) = look("abc\txxy\ncc\tyy\n", characters=True, classes=[letters]).serious
-    assert finding.message == "class letters: 1 word matches no source word: 'ab'"
+    assert inspection.serious == ()
+    messages = [f.message for f in inspection.findings]
+    assert "class rooms: no source has hall" in messages
+    assert "class rooms: no target has HALL" in messages
+
+
+def test_sentences_that_the_classes_read_in_two_ways_are_found():
+    phrases = LexicalClass("p", ("dim the", "the lamp"), ("A", "B"))
+    (finding,) = look(GOOD, classes=[phrases]).serious
+    assert "'dim the' and 'the lamp' overlap" in finding.message
+    assert finding.lines
 
 
 def test_notes_do_not_harm_training():

@@ -454,13 +454,13 @@ def test_cache_of_a_recursive_aligner_is_bounded(models, monkeypatch):
 
 
 class Counting(Trained):
-    """A model that notes every batch of n_best, and fails for a sentence of one word."""
+    """A model that notes every batch that it decodes, and fails for a sentence of one word."""
 
-    def n_best(self, sentences, *, n, width=3):
+    def decode(self, sentences, *, n, width):
         CALLS.append(list(sentences))
         if any(len(sentence) == 1 for sentence in sentences):
             raise ZeroDivisionError
-        return super().n_best(sentences, n=n, width=width)
+        return super().decode(sentences, n=n, width=width)
 
 
 CALLS: list[list] = []
@@ -546,7 +546,7 @@ def test_predictions_have_a_limited_length():
     trained = replace(untrained(), max_length=4_000)
     assert Entry("m", trained, None).fixed.max_length == views.LONGEST_TARGET
     with pytest.raises(DataError, match="a sentence of 1001 words"):
-        views.read_target(trained, "I_JUMP " * 1001)
+        views.read_target(trained, (), "I_JUMP " * 1001)
 
 
 def with_commands(models: Registry, commands: list[str]) -> Registry:

@@ -40,14 +40,15 @@ class PlainTransducer(nn.Module):
         """For every class: g⁻¹∘x and h⁻¹∘y as places in the class, g⁻¹∘h as an element number."""
         self.tables = []
         for c, group in enumerate(self.symmetry.factors):
-            source = self.symmetry.source.encode(self.symmetry.classes[c].source)
-            target = self.symmetry.target.encode(self.symmetry.classes[c].target)
+            sources, targets = self.symmetry.classes[c].columns
+            source = [self.symmetry.source.encode(words) for _, words in sources]
+            target = [self.symmetry.target.encode(words) for _, words in targets]
             elements = group.elements
             number = {g: i for i, g in enumerate(elements)}
             quotient = [
                 [number[tuple(inverse(g)[i] for i in h)] for h in elements] for g in elements
             ]
-            back = [[inverse(g)[i] for i in range(len(source))] for g in elements]
+            back = [[inverse(g)[i] for i in range(group.degree)] for g in elements]
             self.tables.append((source, target, torch.tensor(quotient), torch.tensor(back)))
 
     def translate(self, source: Tensor) -> Tensor:
@@ -66,18 +67,21 @@ class PlainTransducer(nn.Module):
             g = len(quotient)
             # ω of every word x at every g: that of g⁻¹∘x for class words, that of x for others
             omega = plain[:, None].expand(-1, g, -1)
-            omega = omega.index_put((torch.tensor(words),), factor.omega[back.T])
+            for column, weights in zip(words, factor.omega.chunk(len(words)), strict=True):
+                omega = omega.index_put((torch.tensor(column),), weights[back.T])
             lives = torch.zeros(self.n_source)
-            lives[torch.tensor([*words, *others_source])] = 1.0
+            lives[torch.tensor([*(w for column in words for w in column), *others_source])] = 1.0
             f = torch.tanh(omega[source])
             phi = torch.tanh(torch.einsum("bnhk,ghkd->bngd", f, factor.psi[quotient]))
             phi = phi * lives[source][:, :, None, None]
             rho = torch.zeros(g, self.n_target, phi.shape[-1])
             rho[:, others_target] = translator.rho
-            rho[:, targets] = factor.rho[back]
+            for column, weights in zip(targets, factor.rho.chunk(len(targets)), strict=True):
+                rho[:, column] = weights[back]
             for other, (_, theirs, _, _) in zip(translator.factors, self.tables, strict=True):
                 if other is not factor:
-                    rho[:, theirs] = other.rho.mean(0)
+                    for column, weights in zip(theirs, other.rho.chunk(len(theirs)), strict=True):
+                        rho[:, column] = weights.mean(0)
             logits = logits + torch.einsum("bnhd,hyd->bny", phi, rho)
         logits = logits.masked_fill(torch.arange(self.n_target) < EOS, -torch.inf)
         return torch.log_softmax(logits, dim=-1)

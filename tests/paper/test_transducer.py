@@ -13,8 +13,8 @@ from equitrans.analysis.evaluation import predict
 from equitrans.data.batches import pad_source
 from equitrans.data.pairs import Pair
 from equitrans.models.baselines.common import Baseline
+from equitrans.models.direct import Hypothesis
 from equitrans.paper.aligner import Aligner
-from equitrans.paper.base import Hypothesis
 from equitrans.paper.transducer import Transducer
 from equitrans.paper.translator import Translator
 from equitrans.paper.vocabulary import BOS, EOS, PAD

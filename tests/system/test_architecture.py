@@ -16,6 +16,7 @@ RANKS = [
     {"errors"},
     {"settings"},
     {"files"},
+    {"lexical"},
     {"paper"},
     {"data"},
     {"models"},
@@ -26,6 +27,7 @@ RANKS = [
     {"explorer"},
     {"cli"},
 ]
+BASE = ["errors", "settings", "files", "lexical"]
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 ROOMS = ["paper", "data", "models", "analysis", "training", "experiments", "explorer", "cli"]
 
@@ -97,7 +99,7 @@ def test_the_paper_s_room_loads_itself_the_base_modules_and_torch_alone():
     ours = {name for name in loaded(every) if name.split(".")[0] == "equitrans"}
     assert {name for name in ours if name.startswith("equitrans.paper.")}
     others = {name for name in ours if not name.startswith("equitrans.paper")}
-    assert others <= {"equitrans", "equitrans.errors", "equitrans.files", "equitrans.settings"}
+    assert others <= {f"equitrans.{base}" for base in BASE} | {"equitrans"}
 
 
 def test_the_paper_s_room_is_read_in_one_sitting():

@@ -7,6 +7,7 @@ from equitrans import face
 if TYPE_CHECKING:
     from equitrans.analysis.audits import Audit, audit, move
     from equitrans.analysis.decoding import beam_search, decode
+    from equitrans.analysis.differences import Difference, paired_difference
     from equitrans.analysis.evaluation import (
         align,
         evaluate,
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
         losses,
         mean_loss,
         predict,
+        report,
         stuck_classes,
     )
-    from equitrans.analysis.extension import Extended, extend_model
+    from equitrans.analysis.extension import Cells, Extended, extend_model
     from equitrans.analysis.families import (
         Orbits,
         family,

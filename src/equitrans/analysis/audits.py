@@ -130,7 +130,7 @@ def audit(
 def _moved(symmetry: Symmetry, pairs: Sequence[Pair]) -> dict[str, int]:
     """The number of pairs with a word of each class that has two or more words."""
     return {
-        c.name: sum(bool({*c.source} & {*x} or {*c.target} & {*y}) for x, y in pairs)
+        c.name: sum(bool({*c.words[0]} & {*x} or {*c.words[1]} & {*y}) for x, y in pairs)
         for c in symmetry.classes
         if len(c.source) > 1
     }
@@ -147,11 +147,11 @@ def _sample(symmetry: Symmetry) -> tuple[Permutation, ...]:
             power = compose(g, power)
     for _ in range(RANDOM_ELEMENTS):
         element: list[int] = []
-        for c in symmetry.classes:
+        for c, kind in zip(symmetry.classes, symmetry.kinds, strict=True):
             n, start = len(c.source), len(element)
             shift = draw.randrange(n)
             places = [(i + shift) % n for i in range(n)]
-            if symmetry.kind == "symmetric":
+            if kind == "symmetric":
                 draw.shuffle(places)
             element += [start + place for place in places]
         found[tuple(element)] = None

@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from equitrans.models import Direct
-from equitrans.paper import BOS, EOS, PAD, Hypothesis, Model
+from equitrans.models import Direct, Hypothesis
+from equitrans.paper import BOS, EOS, PAD, Model
 
 State = Any
 """A NamedTuple of tensors, batch first, of NamedTuples, and of values that all rows share."""

@@ -1,4 +1,4 @@
-"""Add words to a class of a trained model without training (beyond the paper).
+"""Add rows to a class of a trained model without training (beyond the paper).
 
 Under the symmetric group two numbers translate the words of a class: one for a word's own
 translation and one for every other translation of the class. A new word uses the same two numbers,
@@ -8,14 +8,19 @@ so its sentences have exactly the likelihood of its classmates' sentences.
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import product
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from equitrans.errors import SymmetryError, nearest
+from equitrans.lexical import Columns, duplicate
 from equitrans.models import ModelConfig, TableTranslator, TransducerConfig, build
-from equitrans.paper import EOS, LexicalClass, Model, Symmetry, Vocabulary
+from equitrans.paper import EOS, Model, Symmetry, Vocabulary
+
+Cells = str | tuple[str, ...]
+"""A word, or the words of a row: one for each column, or for the first ones."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +40,11 @@ class Extended:
 
 @torch.no_grad()
 def extend_model(
-    model: Model, config: ModelConfig, name: str, words: Mapping[str, str]
+    model: Model, config: ModelConfig, name: str, words: Mapping[Cells, Cells]
 ) -> Extended:
-    """Add words, each with its translation, to the class ``name`` of a model."""
+    """Add rows to the class ``name`` of a model: words, or tuples of the words of all columns, each
+    with its translation.
+    """
     before = model.symmetry
     if not isinstance(config, TransducerConfig):
         raise SymmetryError(
@@ -77,42 +84,64 @@ def _exact(translator: nn.Module, symmetry: Symmetry) -> Float[Tensor, "x y"]:
     return exact(torch.arange(len(symmetry.source)))
 
 
-def _extended(symmetry: Symmetry, name: str, words: Mapping[str, str]) -> Symmetry:
-    """The symmetric group with new words in a class; raise SymmetryError if they do not fit."""
+def _extended(symmetry: Symmetry, name: str, rows: Mapping[Cells, Cells]) -> Symmetry:
+    """The symmetric group with new rows in a class; raise SymmetryError if they do not fit."""
     names = [c.name for c in symmetry.classes]
     if name not in names:
         raise SymmetryError(f"the model has no class {name!r}{nearest(name, names)}")
-    if not words:
+    if not rows:
         raise SymmetryError(f"no words to add to class {name!r}")
-    if len(set(words.values())) < len(words):
-        raise SymmetryError("two new words have the same translation; each needs its own")
-    for side, vocabulary, added in (
-        ("source", symmetry.source, list(words)),
-        ("target", symmetry.target, list(words.values())),
+    (old,) = (c for c in symmetry.classes if c.name == name)
+    vocabularies = symmetry.source, symmetry.target
+    sides = [[*rows], [*rows.values()]]
+    columns: list[Columns] = []
+    for side, cells, known, given in zip(
+        ("source", "target"), old.columns, vocabularies, sides, strict=True
     ):
-        for word in added:
-            if word in vocabulary.index:
+        new = [(row,) if isinstance(row, str) else row for row in given]
+        words = [word for row in new for word in row if word]
+        if side == "target" and duplicate(words) is not None:
+            raise SymmetryError("two new words have the same translation; each needs its own")
+        for word in words:
+            if word in known.index:
                 raise SymmetryError(
                     f"the model knows the {side} word {word!r} already; only new words can join"
                 )
-    return Symmetry(
-        Vocabulary((*symmetry.source.words, *words)),
-        Vocabulary((*symmetry.target.words, *words.values())),
-        tuple(
-            LexicalClass(c.name, (*c.source, *words), (*c.target, *words.values()))
-            if c.name == name
-            else c
-            for c in symmetry.classes
-        ),
-        "symmetric",
+        if (most := max(map(len, new))) > len(cells):
+            raise SymmetryError(
+                f"{most} {side} forms of a word; class {name!r} has {len(cells)} columns"
+            )
+        columns.append(
+            tuple(
+                (label, (*column, *(row[k] if k < len(row) else "" for row in new)))
+                for k, (label, column) in enumerate(cells)
+            )
+        )
+    (source, *source_forms), (target, *target_forms) = columns
+    longer = replace(
+        old,
+        source=source[1],
+        target=target[1],
+        source_forms=tuple(source_forms),
+        target_forms=tuple(target_forms),
     )
+    new_source, new_target = (
+        Vocabulary(tuple(dict.fromkeys((*known.words, *words))))
+        for known, words in zip(vocabularies, longer.words, strict=True)
+    )
+    classes = tuple(longer if c.name == name else c for c in symmetry.classes)
+    return Symmetry(new_source, new_target, classes, "symmetric")
 
 
 def _in_class(log_prob: Float[Tensor, "x y"], symmetry: Symmetry) -> float:
     """The largest probability that a word is translated like one of its classmates."""
     largest = 0.0
-    for sources, targets in zip(*symmetry.members, strict=True):
-        block = log_prob[list(sources)][:, [t - EOS for t in targets]].exp()
-        others = block - torch.diag(block.diagonal())
-        largest = max(largest, float(others.max()))
+    (members, others), (homes, there) = symmetry.members, symmetry.owners
+    for (c, sources), (owner, targets) in product(
+        zip(homes, members, strict=True), zip(there, others, strict=True)
+    ):
+        if c == owner:
+            block = log_prob[list(sources)][:, [t - EOS for t in targets]].exp()
+            mates = block - torch.diag(block.diagonal())
+            largest = max(largest, float(mates.max()))
     return largest

@@ -15,6 +15,7 @@ from math import prod
 from equitrans.analysis.evaluation import losses
 from equitrans.data import Pair, join_words, representative
 from equitrans.errors import DataError
+from equitrans.lexical import is_filler
 from equitrans.paper import Model, Symmetry
 
 LARGEST = 10_000
@@ -51,60 +52,94 @@ def family(pair: Pair, symmetry: Symmetry, alignment: Sequence[int] | None = Non
     run after run → RUN RUN
     run after walk → WALK RUN
     """
-    home = {w: (c, i) for c in symmetry.classes for i, w in enumerate(c.source)}
-    places = [n for n, word in enumerate(pair.source) if word in home]
-    size = prod(len(home[pair.source[n]][0].source) for n in places)
-    if size > LARGEST:
-        raise DataError(
-            f"{join_words(pair.source)!r} has a family of {size} pairs; the limit is {LARGEST}"
-        )
+    homes, turned = _homes(symmetry)
+    places = [n for n, word in enumerate(pair.source) if word in homes]
     origin = _origins(pair, symmetry, places) if alignment is None else alignment
     for word, n in zip(pair.target, origin, strict=True):
-        c = next((c for c in symmetry.classes if word in c.target), None)
-        if c is not None and (n < 0 or pair.source[n] not in c.source):
+        here = homes.get(pair.source[n]) if n >= 0 else None
+        if word in turned and (here is None or here.c != turned[word].c):
             raise DataError(
                 f"{join_words(pair.target)!r}: {word!r} does not come from a word of its class, "
                 "so it is unknown how it changes with the source"
             )
-    shifts = [range(len(home[pair.source[n]][0].source)) for n in places]
+    changing = [
+        [w for w, n in zip(pair.target, origin, strict=True) if n == place] for place in places
+    ]
+    rows = [
+        _rows([homes[pair.source[n]], *(turned[w] for w in words if w in turned)])
+        for n, words in zip(places, changing, strict=True)
+    ]
+    if (size := prod(map(len, rows))) > LARGEST:
+        raise DataError(
+            f"{join_words(pair.source)!r} has a family of {size} pairs; the limit is {LARGEST}"
+        )
     out = []
-    for chosen in product(*shifts):
+    for chosen in product(*rows):
         shift = dict(zip(places, chosen, strict=True))
         source = tuple(
-            _shifted(w, home[w][0].source, shift[n]) if n in shift else w
-            for n, w in enumerate(pair.source)
+            homes[w].shifted(shift[n]) if n in shift else w for n, w in enumerate(pair.source)
         )
         target = tuple(
-            _shifted(w, home[pair.source[n]][0].target, shift[n]) if n in shift else w
+            turned[w].shifted(shift[n]) if n in shift and w in turned else w
             for w, n in zip(pair.target, origin, strict=True)
         )
         out.append(Pair(source, target))
     return out
 
 
+@dataclass(frozen=True)
+class _Home:
+    """A class word: its class, its column, and its row."""
+
+    c: int
+    column: tuple[str, ...]
+    row: int
+
+    def shifted(self, shift: int) -> str:
+        """The word ``shift`` rows further in the column."""
+        return self.column[(self.row + shift) % len(self.column)]
+
+
+def _homes(symmetry: Symmetry) -> tuple[dict[str, _Home], dict[str, _Home]]:
+    """For source and target: the home of every class word."""
+    source, target = (
+        {
+            word: _Home(i, words, row)
+            for i, c in enumerate(symmetry.classes)
+            for _, words in c.columns[side]
+            for row, word in enumerate(words)
+        }
+        for side in (0, 1)
+    )
+    return source, target
+
+
+def _rows(homes: Sequence[_Home]) -> list[int]:
+    """The shifts to the rows that have all these columns, no shift first."""
+    shifts = range(len(homes[0].column))
+    return [s for s in shifts if s == 0 or not any(is_filler(h.shifted(s)) for h in homes)]
+
+
 def is_plain(pair: Pair, symmetry: Symmetry) -> bool:
-    """Whether no class word occurs twice in the source, so that the origin of every target word is
-    known without an alignment.
+    """Whether no two class words of the source are of one row, so that the origin of every target
+    word is known without an alignment.
     """
-    words = [w for w in pair.source for c in symmetry.classes if w in c.source]
-    return len(set(words)) == len(words)
-
-
-def _shifted(word: str, words: Sequence[str], shift: int) -> str:
-    """The word ``shift`` places further in its class; a word outside the class stays."""
-    return words[(words.index(word) + shift) % len(words)] if word in words else word
+    homes, _ = _homes(symmetry)
+    rows = [(homes[w].c, homes[w].row) for w in pair.source if w in homes]
+    return len(set(rows)) == len(rows)
 
 
 def _origins(pair: Pair, symmetry: Symmetry, places: Sequence[int]) -> list[int]:
     """The source position of each target word, or −1 for words that come from no class word."""
-    position = {pair.source[n]: n for n in places}
     if not is_plain(pair, symmetry):
         raise DataError(
             f"{join_words(pair.source)!r} has a class word twice, so it is unknown which of them "
             "a target word comes from; use different words, or give an alignment"
         )
-    word_of = {t: s for c in symmetry.classes for s, t in zip(c.source, c.target, strict=True)}
-    return [position.get(word_of.get(word, ""), -1) for word in pair.target]
+    homes, turned = _homes(symmetry)
+    position = {(homes[pair.source[n]].c, homes[pair.source[n]].row): n for n in places}
+    at = (turned.get(word) for word in pair.target)
+    return [-1 if home is None else position.get((home.c, home.row), -1) for home in at]
 
 
 def theoretical_orbits(pairs: Sequence[Pair], symmetry: Symmetry) -> tuple[tuple[int, ...], ...]:

@@ -2,18 +2,18 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 
-from equitrans import training
+from equitrans import analysis, training
 from equitrans.cli.arguments import Parser, add_json, add_model, load
 from equitrans.cli.console import Console
-from equitrans.data import join_words
+from equitrans.data import class_to_json, join_words
 from equitrans.errors import ConfigError
 from equitrans.files import check_visible, normalized, refuse_used
 
 ABOUT = """\
 Add words to a class of a trained model, without training. The group of the class becomes the
-symmetric group, so a new word behaves exactly like the other words of the class."""
+symmetric group, so a new word behaves exactly like the other words of the class. The forms of a
+class with several columns are separated by /, in the order of the columns: dog/dogs=DOG."""
 EXAMPLES = """\
   equitrans extend runs/jump --class verbs blick=I_BLICK --out runs/blick
   equitrans extend runs/jump --class directions up=I_UP down=I_DOWN --out runs/updown"""
@@ -38,24 +38,25 @@ def run(arguments: Sequence[str]) -> int:
     words: dict[str, str] = {}
     for given in map(normalized, asked.words):
         check_visible(given)
-        word, _, target = given.partition("=")
-        if not word or not target or len(given.split()) != 1:
+        word, _, target = (" ".join(part.split()) for part in given.partition("="))
+        if not word or not target:
             raise ConfigError(f"{given!r} is not of the form word=TARGET")
         if word in words:
             raise ConfigError(f"the word {word!r} is given twice")
         words[word] = target
     refuse_used(asked.out)
     trained = load(asked)
-    extension = training.extend(trained, asked.name, words)
+    extension = training.extend(trained, asked.name, _rows(words, trained, asked.name))
     extension.trained.save(asked.out)
     (c,) = (c for c in extension.trained.symmetry.classes if c.name == asked.name)
     if asked.json:
         changes = ("symmetrised", "in_class", "diluted")
-        content = asdict(c) | {name: getattr(extension, name) for name in changes}
+        content = class_to_json(c) | {name: getattr(extension, name) for name in changes}
         print(json.dumps(content | {"out": asked.out}, ensure_ascii=False))
         return 0
     console = Console()
-    console.print(f"class {c.name!r} is now {join_words(c.source)}: {asked.out}")
+    lexemes = join_words(source[0] for source, _ in c.rows)
+    console.print(f"class {c.name!r} is now {lexemes}: {asked.out}")
     if trained.symmetry.kind == "cyclic":
         console.print(
             f"its group was made symmetric: no p(y | x) of a word changed by more than "
@@ -66,3 +67,17 @@ def run(arguments: Sequence[str]) -> int:
         f"the new words take at most {extension.diluted:.2g} from the log p of a target word"
     )
     return 0
+
+
+def _rows(
+    words: dict[str, str], trained: "training.Trained", name: str
+) -> "dict[analysis.Cells, analysis.Cells]":
+    """Words as rows; in a class with several columns, / separates the forms of a word."""
+    for c in trained.symmetry.classes:
+        if c.name == name and (c.source_forms or c.target_forms):
+            source, target = (len(columns) > 1 for columns in c.columns)
+            return {
+                tuple(w.split("/")) if source else w: tuple(t.split("/")) if target else t
+                for w, t in words.items()
+            }
+    return dict(words.items())

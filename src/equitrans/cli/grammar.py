@@ -69,10 +69,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _derive(asked: argparse.Namespace, trained: "training.Trained") -> int:
-    source = trained.words(asked.derive)
+    read = trained.reading.source(trained.words(asked.derive))
+    source = tuple(map(read.spell, read.symbols))
     if asked.plot is not None and len(source) > DRAWN:
         raise ConfigError(f"--plot draws at most {DRAWN} words; the sentence has {len(source)}")
-    derivation = trained.model.derivation(source)
+    derivation = trained.model.derivation(read.symbols)
     best = trained.predict([source])[0]
     if best.refused:
         note(asked, f"{shown(asked.derive)}: {best.reason}")
@@ -93,7 +94,7 @@ def _derive(asked: argparse.Namespace, trained: "training.Trained") -> int:
         print(json.dumps(content, ensure_ascii=False))
         sys.setrecursionlimit(limit)
     else:
-        print(derivation)
+        print(replace(derivation, source=source))
         if not best.refused:
             print(f"→ {trained.text(best.words)}")
     if asked.plot is not None:

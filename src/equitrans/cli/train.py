@@ -21,6 +21,7 @@ from equitrans.cli.console import Console
 from equitrans.cli.settings_files import MODE, read_config
 from equitrans.data import Data, HoldOut, load_data
 from equitrans.errors import ConfigError, few
+from equitrans.lexical import LexicalClass
 from equitrans.models import MODELS, find_model
 from equitrans.training import (
     RunConfig,
@@ -96,7 +97,7 @@ def run(arguments: Sequence[str]) -> int:
         _describe_rules(console, model.learned, started.path)
     else:
         console.print(f"weights of the best epoch: {started.path / training.WEIGHTS}")
-    for name in analysis.stuck_classes(model, Rows.of(data.train, model.sharing)):
+    for name in analysis.stuck_classes(model, Rows.of(data.read.train, model.sharing)):
         console.print(
             f"class {name!r} was not learned: its target words do not come from its source words; "
             "check that its words can be exchanged; if they can, --model.aligner recursive learns "
@@ -223,6 +224,13 @@ def _parser(settings: Settings) -> ArgumentParser:
     parser.add_argument("--columns", type=str | None, metavar="N,M", help="of source and target")
     parser.add_argument("--characters", action="store_true", help="words are single characters")
     parser.add_argument(
+        "--split_words",
+        "--split-words",
+        type=str | None,
+        metavar="SIGN",
+        help="read target words apart at this sign, such as . in kitchen.lamp",
+    )
+    parser.add_argument(
         "--hold_out",
         "--hold-out",
         type=HoldOut,
@@ -290,6 +298,7 @@ def _run_config(asked: Any) -> RunConfig:
     names = (
         "columns",
         "characters",
+        "split_words",
         "hold_out",
         "validation",
         "kind",
@@ -310,7 +319,7 @@ def _absolute(path: str | None) -> str | None:
 
 def _describe(console: Console, data: Data, *, all_learned: bool) -> None:
     """Print the numbers of pairs, the classes, and class words that are in no pair."""
-    names = ", ".join(f"{c.name} ({_few(c.source)})" for c in data.classes) or "none"
+    names = ", ".join(f"{c.name} ({_members(c)})" for c in data.classes) or "none"
     pairs = f"{len(data.train)} training and {len(data.valid)} validation pairs ({data.origin})"
     if all_learned:
         pairs = f"{len(data.train) + len(data.valid)} pairs, all learned from ({data.origin})"
@@ -319,9 +328,15 @@ def _describe(console: Console, data: Data, *, all_learned: bool) -> None:
         console.print(f"class words that no pair shows: {few(data.unseen, 10)}")
 
 
-def _few(words: Sequence[str]) -> str:
-    """The first four words and the number of the others."""
-    return " ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")
+def _members(c: LexicalClass) -> str:
+    """The first four lexemes of a class, the number of the others, and what may join it."""
+    words = [source[0] for source, _ in c.rows]
+    parts = [" ".join(words[:4])] if words else []
+    if len(words) > 4:
+        parts.append(f"{len(words) - 4} more")
+    if c.is_open:
+        parts.append("new words" if c.pattern is None else f"words like {c.pattern}")
+    return " and ".join(parts)
 
 
 def _describe_rules(console: Console, learned: "models.Learned", path: Path) -> None:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
         representative,
     )
     from equitrans.data.classes import (
+        check_classes,
+        check_together,
+        class_to_json,
         format_classes,
         read_classes,
         symmetry_from_json,
@@ -36,9 +39,11 @@ if TYPE_CHECKING:
         hold_out,
         join_words,
         numbered_lines,
+        read_column,
         read_pairs,
         split_words,
     )
+    from equitrans.data.reading import Read, Reading
     from equitrans.data.recorded import recorded_data, recorded_split
     from equitrans.data.scan import (
         CLASSES,

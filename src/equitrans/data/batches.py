@@ -182,19 +182,19 @@ class Renaming:
         out = list(sentence)
         for i, word in enumerate(sentence):
             if word in home:
-                c, here = home[word]
-                out[i] = members[c][place(c, here)]
+                c, row, column = home[word]
+                out[i] = members[column][place(c, row)]
         return tuple(out)
 
     def _new_place(self, c: int, place: int) -> int:
         names = self._new[c]
-        if self._symmetry.kind == "symmetric":
+        if self._symmetry.kinds[c] == "symmetric":
             return names.setdefault(place, len(names))
         return (place - names.setdefault(0, place)) % len(self._symmetry.classes[c].source)
 
     def _old_place(self, c: int, place: int) -> int:
         names, n = self._new[c], len(self._symmetry.classes[c].source)
-        if self._symmetry.kind == "symmetric":
+        if self._symmetry.kinds[c] == "symmetric":
             # words that have not appeared take the remaining places, in order
             return [*names, *(i for i in range(n) if i not in names)][place]
         return (place + names.get(0, 0)) % n

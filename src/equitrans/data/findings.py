@@ -3,12 +3,14 @@
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from equitrans.errors import few, named, shown
-from equitrans.paper import LexicalClass
+from equitrans.data.pairs import Pair
+from equitrans.data.reading import Reading
+from equitrans.errors import DataError, few, named
+from equitrans.lexical import LexicalClass, is_filler
 
 ENDS = ".,;:!?…"
 """Punctuation that ends a word."""
@@ -148,23 +150,28 @@ def about_compounds(source: Side, target: Side) -> Iterator[Finding]:
 
 
 def about_classes(
-    classes: Iterable[LexicalClass], source: Side, target: Side, *, characters: bool
+    classes: tuple[LexicalClass, ...], pairs: Sequence[tuple[int, Pair]], *, characters: bool
 ) -> Iterator[Finding]:
-    """Class words that can be in no sentence, and those that are in none."""
+    """Class words that are in no sentence, and sentences that the classes read in two ways."""
+    reading = Reading(classes, characters)
+    seen: tuple[set[str], set[str]] = (set(), set())
+    wrong: list[int] = []
+    reason = ""
+    for number, pair in pairs:
+        try:
+            for known, side in zip(seen, reading.pair(pair), strict=True):
+                known.update(side)
+        except DataError as error:
+            wrong.append(number)
+            reason = reason or str(error)
+    if wrong:
+        message = f"{count(wrong, 'line has', 'lines have')} two readings: {reason}"
+        advice = "change the phrases of the classes so that none overlap"
+        yield Finding("class", message, tuple(wrong), advice, serious=True)
     for c in classes:
-        for side, words in ((source, c.source), (target, c.target)):
-            never = [w for w in words if (len(w) != 1 if characters else len(w.split()) != 1)]
-            unseen = [w for w in words if w not in side.words and w not in never]
-            if never:
-                what = "single characters" if characters else "separated by spaces"
-                message = (
-                    f"class {named(c.name)}: {count(never, 'word matches', 'words match')} no "
-                    f"{side.name} word: {few(map(shown, never))}"
-                )
-                advice = f"words are {what}; write such a word as one, in the pairs too"
-                yield Finding("class", message, (), advice, serious=True)
-            if unseen:
-                message = f"class {named(c.name)}: no {side.name} has {few(unseen)}"
+        for name, words, known in zip(("source", "target"), c.words, seen, strict=True):
+            if unseen := [w for w in words if w not in known and not is_filler(w)]:
+                message = f"class {named(c.name)}: no {name} has {few(unseen)}"
                 advice = "check the spelling; a correct word is known by symmetry alone"
                 yield Finding("class", message, (), advice, serious=False)
 

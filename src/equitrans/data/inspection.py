@@ -98,7 +98,8 @@ def inspect_pairs(
         findings += about_words(side, characters=characters)
     if not characters:
         findings += about_compounds(source, target)
-    findings += about_classes(classes, source, target, characters=characters)
+    pairs = [(row.number, row.pair) for row in rows]
+    findings += about_classes(tuple(classes), pairs, characters=characters)
     findings.sort(key=lambda finding: not finding.serious)
     return Inspection(len(rows), len(errors), len(source.words), len(target.words), tuple(findings))
 

@@ -2,15 +2,18 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from equitrans.data.classes import read_classes
 from equitrans.data.discovery import discover
 from equitrans.data.pairs import HoldOut, Pair, hold_out, parse_columns, read_pairs
+from equitrans.data.reading import Reading
 from equitrans.data.scan import CLASSES, load_split
 from equitrans.errors import ConfigError, DataError, nearest, shown
+from equitrans.lexical import is_filler
 from equitrans.paper import LexicalClass
 from equitrans.settings import check_pairs, check_settings
 
@@ -29,7 +32,10 @@ class DataConfig:
         classes: a TOML file of lexical classes; none for no classes; discover to find them in the
             training pairs; with a split also verbs, directions or both (the default of a split)
         characters: words are single characters
+        split_words: a character at which target words are read apart, such as . in kitchen.lamp;
+            they are written together again
         columns: the columns of source and target in the file, such as 2,3; null for the first two
+        distinct: pairs that are repeated count once
         hold_out: validation pairs are drawn at random, or are those with the longest targets
         validation: the fraction of distinct pairs that is held out for validation
 
@@ -40,7 +46,9 @@ class DataConfig:
     file: str | None = None
     classes: str | None = None
     characters: bool = False
+    split_words: str | None = None
     columns: str | None = None
+    distinct: bool = False
     hold_out: HoldOut = "random"
     validation: float = 0.1
 
@@ -51,6 +59,10 @@ class DataConfig:
         parse_columns(self.columns)
         if self.columns is not None and self.file is None:
             raise ConfigError("--columns chooses columns of --data FILE; a split has none")
+        if self.split_words is not None and len(self.split_words) != 1:
+            raise ConfigError(
+                f"data.split_words is {shown(self.split_words)}; it must be one character"
+            )
         if not 0 <= self.validation < 1:
             raise ConfigError(f"data.validation is {shown(self.validation)}; it must lie in [0, 1)")
 
@@ -68,18 +80,27 @@ class Data:
     """SHA-256 of the training and validation pairs, in their order."""
     alike: bool = True
     """Whether validation pairs are drawn like training pairs, so that a miss means a bad start."""
+    reading: Reading = field(default_factory=Reading)
+    """How the pairs become symbols."""
+
+    @cached_property
+    def read(self) -> "Data":
+        """The same data in the symbols that a model sees."""
+        train, valid, test = map(self.reading.pairs, (self.train, self.valid, self.test))
+        return replace(self, train=train, valid=valid, test=test, reading=Reading())
 
     @property
     def unseen(self) -> list[str]:
         """Class words in no training or validation pair: misspelled, or known by symmetry only."""
-        seen_source = {w for p in self.train + self.valid for w in p.source}
-        seen_target = {w for p in self.train + self.valid for w in p.target}
+        pairs = self.read.train + self.read.valid
+        seen_source = {w for p in pairs for w in p.source}
+        seen_target = {w for p in pairs for w in p.target}
         return [
             word
             for c in self.classes
-            for words, seen in ((c.source, seen_source), (c.target, seen_target))
+            for words, seen in zip(c.words, (seen_source, seen_target), strict=True)
             for word in words
-            if word not in seen
+            if word not in seen and not is_filler(word)
         ]
 
 
@@ -97,12 +118,16 @@ def load_data(
         pairs = read_pairs(config.file, characters=config.characters, columns=config.columns)
         test, origin = (), config.file
         check_pairs(pairs)
+    if config.distinct:
+        pairs = tuple(dict.fromkeys(pairs))
     train, valid = hold_out(pairs, fraction=config.validation, how=config.hold_out, seed=seed)
     digest = hashlib.sha256(repr((train, valid)).encode()).hexdigest()
+    apart = Reading(split=config.split_words)
     if classes is None:
-        classes = _choose_classes(config, pairs)
+        classes = _choose_classes(config, apart.pairs(pairs))
+    reading = replace(apart, classes=classes, characters=config.characters)
     alike = config.hold_out == "random"
-    return Data(train, valid, test, classes, origin, digest, alike)
+    return Data(train, valid, test, classes, origin, digest, alike, reading)
 
 
 def _choose_classes(config: DataConfig, pairs: Sequence[Pair]) -> tuple[LexicalClass, ...]:

@@ -155,7 +155,7 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
             if target is None:
                 return views.align(trained, views.best_pair(registry.answer(asked)))
             words = views.read_command(trained, asked.command)
-            return views.align(trained, Pair(words, views.read_target(trained, target)))
+            return views.align(trained, Pair(words, views.read_target(trained, words, target)))
 
         questions = (asked,) if target is None else ()
         return await reply(request, schema.Aligned, view, *questions)
@@ -208,7 +208,7 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
 
         def view() -> schema.Added:
             found = registry.extension(run, tuple(add))
-            classes = found.trained.symmetry.classes
+            classes = views.columns(found.trained)
             return schema.Added(classes, found.symmetrised, found.in_class, found.diluted)
 
         return await reply(request, schema.Added, view)

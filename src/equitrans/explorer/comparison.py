@@ -31,8 +31,9 @@ def swap(trained: Trained, before: Answer, after: Answer) -> Swap:
         )
     ]
     pairs = best_pair(before), best_pair(after)
-    facts += _alignment(trained, *pairs)
-    facts.append(_likelihood(trained, before.best[0], after.best[0], *pairs))
+    read = trained.reading.pairs(pairs)
+    facts += _alignment(trained, *read)
+    facts.append(_likelihood(trained, before.best[0], after.best[0], *read))
     source_changes, target_changes = (_differences(*side) for side in zip(*pairs, strict=True))
     return Swap(before, after, source_changes, target_changes, tuple(facts))
 

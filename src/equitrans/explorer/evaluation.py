@@ -5,10 +5,12 @@ import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Literal
 
 from equitrans.data import Pair, representative
+from equitrans.errors import DataError
 from equitrans.explorer.schema import Errors, Mistake, Template
 from equitrans.training import Trained
 
@@ -49,13 +51,15 @@ class Evaluation:
             logging.getLogger(__name__).exception("an evaluation stopped")
 
     def _steps(self) -> Iterator[None]:
-        sharing = self._trained.model.sharing
+        sharing, reading = self._trained.model.sharing, self._trained.reading
         known = sharing.source.index.keys()
         orbits: dict[object, list[Pair]] = {}
         for number, pair in enumerate(self._pairs, start=1):
             key: object = pair
-            if known >= {*pair.source}:
-                key = representative(sharing, sharing.source.encode(pair.source))[0]
+            with suppress(DataError):
+                symbols = reading.source(pair.source).symbols
+                if known >= {*symbols}:
+                    key = representative(sharing, sharing.source.encode(symbols))[0]
             orbits.setdefault(key, []).append(pair)
             if number % GROUPED == 0:
                 yield
@@ -70,7 +74,7 @@ class Evaluation:
     def _evaluate(self, chunk: Sequence[Pair]) -> None:
         best = self._trained.predict([pair.source for pair in chunk])
         for pair, p in zip(chunk, best, strict=True):
-            name = " ".join(self._trained.symmetry.template(pair.source))
+            name = " ".join(self._trained.template(pair.source))
             right = p.gives(pair.target)
             self._done[name] += 1
             self._right[name] += right

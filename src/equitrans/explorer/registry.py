@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from equitrans.analysis import Prediction, Words
-from equitrans.data import Renaming
+from equitrans.data import Read, Renaming
 from equitrans.errors import ConfigError, DataError, EquitransError, nearest
 from equitrans.explorer import views
 from equitrans.explorer.entry import LARGEST_TABLE, Entry
@@ -47,17 +47,17 @@ class Question(NamedTuple):
 class Orbit:
     """A sentence as the representative of its orbit (theorem 3), and the way back."""
 
-    def __init__(self, trained: Trained, words: Words) -> None:
-        self._sharing = trained.model.sharing
+    def __init__(self, trained: Trained, read: Read) -> None:
+        self._sharing, self._reading, self._read = trained.model.sharing, trained.reading, read
         self._renaming = Renaming(self._sharing)
         source = self._sharing.source
-        self.words: Words = source.decode(self._renaming.source(source.encode(words)))
+        self.words: Words = source.decode(self._renaming.source(source.encode(read.symbols)))
 
     def back(self, best: Prediction) -> Prediction:
         """Return a prediction of the representative as a prediction of the sentence."""
         target = self._sharing.target
-        words = self._renaming.original_target(target.encode(best.words))
-        return replace(best, words=target.decode(words))
+        symbols = target.decode(self._renaming.original_target(target.encode(best.words)))
+        return replace(best, words=self._reading.write(symbols, self._read))
 
 
 class Registry:
@@ -112,8 +112,8 @@ class Registry:
         """Return the best targets of a command, or the reason why there are none."""
         trained = self.model(question.run, question.add)
         words = views.read_command(trained, question.command)
-        if _is_known(trained, words):
-            orbit = Orbit(trained, words)
+        if (read := _read(trained, words)) is not None:
+            orbit = Orbit(trained, read)
             key = _key(question, orbit)
             best: list[Prediction] | None = self.cache.get(key)
             if best is None:
@@ -131,8 +131,8 @@ class Registry:
             with suppress(EquitransError):  # answer() reports it
                 trained = self.model(question.run, question.add)
                 words = views.read_command(trained, question.command)
-                if _is_known(trained, words):
-                    orbit = Orbit(trained, words)
+                if (symbols := _read(trained, words)) is not None:
+                    orbit = Orbit(trained, symbols)
                     key = _key(question, orbit)
                     if self.cache.get(key) is None:
                         batch = batches.setdefault((question.run, *question.add), (trained, {}))
@@ -152,8 +152,8 @@ class Registry:
             for command in islice(waiting, WARM_UP_COMMANDS):
                 read += 1
                 words = trained.words(command)
-                if _is_known(trained, words):
-                    orbit = Orbit(trained, words)
+                if (symbols := _read(trained, words)) is not None:
+                    orbit = Orbit(trained, symbols)
                     key = _key(Question(run, (), command), orbit)
                     if self.cache.get(key) is None:
                         batch[key] = orbit.words
@@ -166,7 +166,7 @@ class Registry:
 
     def _predict(self, trained: Trained, sentences: dict[Key, Words]) -> list[list[Prediction]]:
         """Predict sentences and cache their predictions."""
-        found = trained.n_best(list(sentences.values()), n=N_BEST, width=N_BEST)
+        found = trained.decode(list(sentences.values()), n=N_BEST, width=N_BEST)
         for key, best in zip(sentences, found, strict=True):
             self.cache.put(key, best, sum(400 + 8 * len(p.words) for p in best))
         return found
@@ -189,8 +189,13 @@ def _extend(trained: Trained, added: str) -> Extension:
     return replace(found, trained=replace(found.trained, max_length=longest))
 
 
-def _is_known(trained: Trained, words: Words) -> bool:
-    return trained.symmetry.source.index.keys() >= {*words}
+def _read(trained: Trained, words: Words) -> Read | None:
+    """The symbols of a sentence, or None if it has unknown words or two readings."""
+    with suppress(DataError):
+        read = trained.reading.source(words)
+        if trained.symmetry.source.index.keys() >= {*read.symbols}:
+            return read
+    return None
 
 
 def _key(question: Question, orbit: Orbit) -> Key:

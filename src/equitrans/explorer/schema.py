@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from equitrans.analysis import Words
-from equitrans.paper import LexicalClass
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -17,6 +16,15 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class Column:
+    """A source column of a class: its name, its words, and the translation of each."""
+
+    name: str
+    source: Words
+    target: Words
+
+
+@dataclass(frozen=True)
 class Model:
     """A model at a glance, and which views it has."""
 
@@ -24,7 +32,7 @@ class Model:
     kind: str
     about: str
     parameters: int
-    classes: tuple[LexicalClass, ...]
+    classes: tuple[Column, ...]
     words: Words
     equivariant: bool
     has_table: bool
@@ -204,7 +212,7 @@ class Added:
     ``equitrans.training.Extension``.
     """
 
-    classes: tuple[LexicalClass, ...]
+    classes: tuple[Column, ...]
     symmetrised: float
     in_class: float
     diluted: float

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -9,12 +10,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from equitrans.analysis import Prediction, Words, family, observed_orbits, theoretical_orbits
-from equitrans.data import Pair, Rows, in_order
+from equitrans.data import Pair, Read, Rows, in_order
 from equitrans.errors import DataError
 from equitrans.explorer.schema import (
     Aligned,
     Answer,
     Block,
+    Column,
     Derivation,
     Family,
     Guess,
@@ -27,6 +29,7 @@ from equitrans.explorer.schema import (
     Table,
     Word,
 )
+from equitrans.lexical import written
 from equitrans.models import name_of
 from equitrans.paper import EOS, N_SPECIAL, PAD, Model as AnyModel
 from equitrans.settings import LONGEST_SENTENCE
@@ -63,8 +66,8 @@ def describe(name: str, trained: Trained, *, has_data: bool, recorded: str | Non
         kind=kind,
         about="transducer with a recursive aligner" if has_rules else ABOUT[kind],
         parameters=sum(p.numel() for p in model.parameters()),
-        classes=symmetry.classes,
-        words=symmetry.source.words[:SHOWN],
+        classes=columns(trained),
+        words=written(symmetry.source.words)[:SHOWN],
         equivariant=bool(model.sharing.classes),
         has_table=_rows(model, []) is not None,
         has_derivations=_derives(model),
@@ -82,26 +85,39 @@ def read_command(trained: Trained, command: str) -> Words:
     return words
 
 
-def read_target(trained: Trained, target: str) -> Words:
+def columns(trained: Trained) -> tuple[Column, ...]:
+    """Return the source columns of all classes, each with the translations of its words."""
+    found = []
+    for c in trained.symmetry.classes:
+        for label, (_, words) in zip(c.labels, c.columns[0], strict=True):
+            rows = [two for two in zip(words, c.target, strict=True) if written(two) == two]
+            found.append(Column(label, tuple(s for s, _ in rows), tuple(t for _, t in rows)))
+    return tuple(found)
+
+
+def read_target(trained: Trained, command: Words, target: str) -> Words:
     """Return the words of a target; raise an error if one is unknown or there are too many."""
-    words = trained.words(target)
-    trained.symmetry.target.encode(words)
+    words, reading = trained.words(target), trained.reading
+    trained.symmetry.target.encode(reading.target(words, reading.source(command)))
     return words
 
 
-def homes(trained: Trained, words: Words) -> list[str | None]:
-    """Return the name of each word's class, or None; its time depends on the words only."""
+def homes(trained: Trained, symbols: Words) -> list[str | None]:
+    """Return the name of each symbol's column, or None; its time depends on the symbols only."""
     number, (home, _) = trained.symmetry.source.index, trained.symmetry.homes
-    places = [home.get(number.get(word, PAD)) for word in words]
-    return [None if place is None else trained.symmetry.classes[place[0]].name for place in places]
+    places = [home.get(number.get(symbol, PAD)) for symbol in symbols]
+    return [None if place is None else trained.symmetry.labels[place.column] for place in places]
 
 
 def answer(trained: Trained, words: Words, best: Sequence[Prediction]) -> Answer:
     """Return a command with its best targets, or the reason why there are none."""
+    read = Read(words)
+    with suppress(DataError):
+        read = trained.reading.source(words)
     return Answer(
         command=trained.text(words),
-        words=tuple(map(Word, words, homes(trained, words))),
-        template=" ".join(trained.symmetry.template(words)),
+        words=tuple(map(Word, map(read.spell, read.symbols), homes(trained, read.symbols))),
+        template=" ".join(trained.symmetry.template(read.symbols)),
         best=tuple(
             Guess(p.words, p.log_prob, math.exp(p.log_prob), p.finished)
             for p in best
@@ -121,12 +137,13 @@ def best_pair(answer: Answer) -> Pair:
 @torch.no_grad()
 def align(trained: Trained, pair: Pair) -> Aligned:
     """Return the probabilities of the source positions of each target word."""
-    model = trained.model.eval()
-    (batch,) = in_order(Rows.of([pair], model.sharing))
+    model, read = trained.model.eval(), trained.reading.source(pair.source)
+    target = trained.reading.target(pair.target, read)
+    (batch,) = in_order(Rows.of([Pair(read.symbols, target)], model.sharing))
     parts = model.parts(batch)
     return Aligned(
-        source=("BOS", *pair.source, "EOS"),
-        target=(*pair.target, "EOS"),
+        source=("BOS", *map(read.spell, read.symbols), "EOS"),
+        target=(*map(read.spell, target), "EOS"),
         posterior=_matrix(model.alignments(batch)[0]),
         prior=None if parts is None else _matrix(parts.aligned[0].exp()),
         emitted=None if parts is None else _matrix(parts.emitted[0].exp()),
@@ -157,12 +174,13 @@ def table(trained: Trained) -> Table:
     sources, targets = sources[:SHOWN], targets[:SHOWN]
     rows = _rows(model, sources)
     assert rows is not None
-    blocks, at = [], 0
+    blocks, top, left = [], 0, 0
     for c in symmetry.classes:
-        size = min(len(c.source), SHOWN - at)
-        if size > 0:
-            blocks.append(Block(c.name, top=at, left=at, height=size, width=size))
-        at += len(c.source)
+        height, width = (len(words) for words in c.words)
+        shown = min(height, SHOWN - top), min(width, SHOWN - left)
+        if min(shown) > 0:
+            blocks.append(Block(c.name, top=top, left=left, height=shown[0], width=shown[1]))
+        top, left = top + height, left + width
     return Table(
         sources=symmetry.source.decode(sources),
         targets=(*symmetry.target.decode(targets), "EOS"),
@@ -184,8 +202,9 @@ def _no_table(why: str) -> Table:
 
 def orbits(trained: Trained, pair: Pair) -> Family:
     """Return the family of a pair and its orbits."""
-    sizes: dict[str | None, int] = {c.name: len(c.source) for c in trained.symmetry.classes}
-    size = math.prod(sizes.get(name, 1) for name in homes(trained, pair.source))
+    sizes: dict[str | None, int] = {c.name: len(c.source) for c in columns(trained)}
+    symbols = trained.reading.source(pair.source).symbols
+    size = math.prod(max(1, sizes.get(name, 1)) for name in homes(trained, symbols))
     promised = bool(trained.model.sharing.classes)
     if not sizes:
         return Family((), promised, "This model has no classes: no command has a family.")
@@ -213,7 +232,8 @@ def orbits(trained: Trained, pair: Pair) -> Family:
 
 def recorded(trained: Trained, sentence: str, records: Sequence[dict[str, Any]]) -> Recorded:
     """Return the family of a run's sentence through training."""
-    members = family(Pair(trained.words(sentence), ()), trained.symmetry)
+    read = trained.reading.source(trained.words(sentence))
+    members = family(Pair(read.symbols, ()), trained.symmetry)
     if len(members) > FAMILY:
         raise DataError(f"a family of {len(members)} pairs; at most {FAMILY} are shown")
     theoretical = _numbers(theoretical_orbits(members, trained.symmetry))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         find_model,
         name_of,
     )
-    from equitrans.models.direct import Direct
+    from equitrans.models.direct import Answer, Direct, Hypothesis
     from equitrans.models.recursive import (
         Derivation,
         Learned,

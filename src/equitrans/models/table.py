@@ -1,6 +1,7 @@
 """The most general equivariant translator: one free logit per orbit of (source, target word)."""
 
 import math
+from itertools import product
 
 import torch
 from jaxtyping import Float, Int
@@ -12,10 +13,10 @@ from equitrans.paper import EOS, Symmetry, WordTranslator, class_numbers, entrie
 class TableTranslator(WordTranslator):
     """log p(y | x) from ``logits[orbit of (x, y)]``: every equivariant table has this form (§4.2).
 
-    There is one orbit for each pair (class of x, class of y), where a word without a class forms a
-    class alone. Two words of the same class have further orbits: one per non-zero shift of a cyclic
-    group, or one for all unlike words of a symmetric group. So a word that joins a class with a
-    symmetric group adds no orbit, and the logits stay as they are.
+    There is one orbit for each pair (column of x, column of y), where a word without a class forms
+    a column alone. Two columns of one class have further orbits: one per non-zero shift of a cyclic
+    group, or one for all words of other rows under a symmetric group. So a row that joins a class
+    with a symmetric group adds no orbit, and the logits stay as they are.
     """
 
     shared: Int[Tensor, "x y"]
@@ -23,19 +24,28 @@ class TableTranslator(WordTranslator):
     def __init__(self, symmetry: Symmetry) -> None:
         super().__init__()
         self.actions = symmetry.source_action, symmetry.target_action
-        sources, targets = symmetry.members
-        row, source_class, source_place = class_numbers(len(symmetry.source), sources, none=-1)
-        column, target_class, target_place = class_numbers(len(symmetry.target), targets, none=-2)
+        (sources, targets), (home, there) = symmetry.members, symmetry.owners
+        row, source_class, source_row, _ = class_numbers(
+            len(symmetry.source), sources, home, none=-1
+        )
+        column, target_class, target_row, _ = class_numbers(
+            len(symmetry.target), targets, there, none=-2
+        )
         columns = max(column) + 1
         shared = torch.tensor(row)[:, None] * columns + torch.tensor(column)
         first = (max(row) + 1) * columns
-        for c, words in enumerate(sources):
-            places = torch.tensor(target_place) - torch.tensor(source_place)[:, None]
-            if symmetry.kind == "symmetric":
-                shift, more = (places != 0).long(), 1
+        distance = torch.tensor(target_row) - torch.tensor(source_row)[:, None]
+        for (s, c), (t, owner) in product(enumerate(home), enumerate(there)):
+            if c != owner:
+                continue
+            if symmetry.kinds[c] == "symmetric":
+                shift, more = (distance != 0).long(), 1
             else:
-                shift, more = places % len(words), len(words) - 1
-            own = (torch.tensor(source_class) == c)[:, None] & (torch.tensor(target_class) == c)
+                n = len(sources[s])
+                shift, more = distance % n, n - 1
+            of_source = (torch.tensor(row) == s) & (torch.tensor(source_class) == c)
+            of_target = (torch.tensor(column) == t) & (torch.tensor(target_class) == c)
+            own = of_source[:, None] & of_target
             shared = torch.where(own & (shift > 0), first + shift - 1, shared)
             first += more
         self.register_buffer("shared", shared, persistent=False)

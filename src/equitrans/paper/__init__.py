@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from equitrans.paper.base import (
         Autoregressive,
         Batch,
-        Hypothesis,
         Model,
         Moment,
         Parts,

@@ -1,10 +1,10 @@
-"""The interface of a model p(y | x), its batches and its hypotheses."""
+"""The interface of a model p(y | x), and its batches."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -12,8 +12,6 @@ from torch import Tensor, nn
 
 from equitrans.paper.symmetry import Symmetry
 from equitrans.paper.vocabulary import BOS, PAD
-
-Word = TypeVar("Word")
 
 
 @dataclass(frozen=True)
@@ -34,29 +32,6 @@ class Batch:
         """The same batch on a device."""
         parts = (self.source, self.target, self.weight, self.form, self.first)
         return Batch(*(part.to(device) for part in parts))
-
-
-@dataclass(frozen=True)
-class Hypothesis(Generic[Word]):
-    """Target words without EOS, as numbers or as text, and their log p(y | x).
-
-    ``finished``: EOS came before the maximum length. ``tied``: another target was equally likely.
-    """
-
-    words: tuple[Word, ...]
-    log_prob: float
-    finished: bool = True
-    tied: bool = False
-
-    @property
-    def score(self) -> float:
-        """Log-probability per word, EOS included; beam search ranks hypotheses by it."""
-        return self.log_prob / max(1, len(self.words) + self.finished)
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether the model has no target for the source because no rule derives it."""
-        return self.log_prob == -math.inf
 
 
 @dataclass(frozen=True)

@@ -114,20 +114,22 @@ class Group:
 
 @dataclass(frozen=True)
 class Action:
-    """A group acting on the words 0 … ``size`` − 1: point i of the group is the word ``places[i]``.
-    Other words are fixed.
+    """A group acting on the words 0 … ``size`` − 1: ``places[j]`` is a word of the group's point
+    ``points[j]``, by default j. A column has one word per point, in order. Other words are fixed.
     """
 
     group: Group
     places: tuple[int, ...]
     size: int
+    points: tuple[int, ...] | None = None
 
     @cached_property
-    def point(self) -> dict[int, int]:
-        """The point of each word that the group can move."""
-        return {word: i for i, word in enumerate(self.places)}
+    def _at(self) -> dict[int, tuple[int, int]]:
+        """The place and the point of each word that the group can move."""
+        points = range(len(self.places)) if self.points is None else self.points
+        return {word: (j, i) for word, (j, i) in zip(self.places, enumerate(points), strict=True)}
 
     def __call__(self, g: Permutation, sentence: Iterable[int]) -> tuple[int, ...]:
         """``g∘x``, word by word."""
-        at = self.point
-        return tuple(self.places[g[at[word]]] if word in at else word for word in sentence)
+        at = ((word, *self._at.get(word, (-1, -1))) for word in sentence)
+        return tuple(word if j < 0 else self.places[j + g[i] - i] for word, j, i in at)

@@ -24,18 +24,22 @@ DIRECT = 32
 
 
 class Stack(nn.Module):
-    """The three layers of one class; their weights ω, ψ and ρ have one row per orbit."""
+    """The three layers of one class; their weights ω, ψ and ρ have one row per orbit. ω has these
+    rows for each source column, and ρ for each target column.
+    """
 
     count: Float[Tensor, " o"]
 
-    def __init__(self, n: int, *, kind: GroupKind, k: int, d: int) -> None:
+    def __init__(
+        self, n: int, *, kind: GroupKind, k: int, d: int, columns: tuple[int, int] = (1, 1)
+    ) -> None:
         super().__init__()
-        self.n = n
+        self.n, self.columns = n, columns
         self.symmetric = kind == "symmetric" and n > 2
         orbits = 2 if self.symmetric else n
-        self.omega = nn.Parameter(torch.empty(orbits, k).uniform_(-0.5, 0.5))
-        self.psi = nn.Parameter(torch.empty(orbits, k, d).uniform_(-0.5, 0.5))
-        self.rho = nn.Parameter(torch.empty(orbits, d).uniform_(-0.5, 0.5))
+        self.omega = uniform(columns[0] * orbits, k)
+        self.psi = uniform(orbits, k, d)
+        self.rho = uniform(columns[1] * orbits, d)
         count = torch.tensor([1.0, n - 1.0]) if self.symmetric else torch.ones(n)
         self.register_buffer("count", count, persistent=False)
 
@@ -44,9 +48,9 @@ class Stack(nn.Module):
         (_, k, d), group = self.psi.shape, "symmetric" if self.symmetric else "cyclic"
         return f"{self.n} words -> {self.n} x {k} -> {self.n} x {d} -> {self.n} logits, {group}"
 
-    def embed(self) -> Float[Tensor, "o k"]:
-        """G-Embed, ``e(x)[h] = ω[h⁻¹∘x]`` (eq. 2): row o holds e(x)[h] for h⁻¹∘x = o."""
-        return self.omega
+    def embed(self) -> tuple[Float[Tensor, "o k"], ...]:
+        """G-Embed, ``e(x)[h] = ω[h⁻¹∘x]`` (eq. 2): row o holds e(x)[h] for h⁻¹∘x = o; by column."""
+        return self.omega.chunk(self.columns[0])
 
     def conv(self, f: Float[Tensor, "o k"]) -> Float[Tensor, "o d"]:
         """G-Conv, ``φ(g) = Σ_h f(h) ψ[g⁻¹∘h]`` (eq. 1): row o holds φ(g) for g∘x = o."""
@@ -55,29 +59,39 @@ class Stack(nn.Module):
         # row o of f is f(h) at h = −o, and with j = h − g it is f(−g − j)
         return cyclic_sum(f, self.psi, sign=-1)
 
-    def decode(self, phi: Float[Tensor, "o d"]) -> Float[Tensor, " n"]:
-        """G-Decode, ``decode(φ)[y] = Σ_h φ(h) ρ[h⁻¹∘y]`` (eq. 3): a logit for every word y."""
-        if self.symmetric:
-            same, other = two_orbit_sum(phi, self.rho[:, :, None], self.n)[:, 0].unbind()
-            return torch.cat([same[None], other.expand(self.n - 1)])
-        return cyclic_sum(phi, self.rho[:, :, None], sign=1)[:, 0]
+    def decode(self, phi: Float[Tensor, "o d"]) -> Float[Tensor, " cn"]:
+        """G-Decode, ``decode(φ)[y] = Σ_h φ(h) ρ[h⁻¹∘y]`` (eq. 3): a logit for y, by column."""
+        logits = []
+        for rho in self.rho[:, :, None].chunk(self.columns[1]):
+            if self.symmetric:
+                same, other = two_orbit_sum(phi, rho, self.n)[:, 0].unbind()
+                logits += [same[None], other.expand(self.n - 1)]
+            else:
+                logits.append(cyclic_sum(phi, rho, sign=1)[:, 0])
+        return torch.cat(logits)
 
-    def forward(self) -> tuple[Float[Tensor, " d"], Float[Tensor, " n"]]:
-        """G-Embed, tanh, G-Conv, tanh, G-Decode of the class's first word (§4.2).
+    def forward(self) -> tuple[Float[Tensor, "c d"], Float[Tensor, " cn"]]:
+        """G-Embed, tanh, G-Conv, tanh, G-Decode of the first word of each source column (§4.2).
 
         Returns ``Σ_h φ(h)``, from which target words outside the class get their logits, and the
-        logits of the target words of the class.
+        logits of the target words of the class, one source column after the other.
         """
-        phi = torch.tanh(self.conv(torch.tanh(self.embed())))
-        return self.count @ phi, self.decode(phi)
+        phis = [torch.tanh(self.conv(torch.tanh(embedded))) for embedded in self.embed()]
+        pooled = torch.stack([self.count @ phi for phi in phis])
+        return pooled, torch.cat([self.decode(phi) for phi in phis])
 
     def fixed(self, embedded: Float[Tensor, "x k"]) -> Float[Tensor, "x d"]:
         """``Σ_h φ(h)`` of words that the group does not move; their features are equal at all h."""
         return torch.tanh(embedded @ torch.tensordot(self.count, self.psi, 1)) * self.n
 
-    def mean_rho(self) -> Float[Tensor, " d"]:
-        """ρ of every target word of the class, for source words outside the class."""
-        return self.count @ self.rho / self.n
+    def mean_rho(self) -> Float[Tensor, "c d"]:
+        """ρ of every word of each target column, for source words outside the class."""
+        return torch.stack([self.count @ rho for rho in self.rho.chunk(self.columns[1])]) / self.n
+
+
+def uniform(*shape: int) -> nn.Parameter:
+    """Weights drawn from [−½, ½]."""
+    return nn.Parameter(torch.empty(*shape).uniform_(-0.5, 0.5))
 
 
 def cyclic_sum(

@@ -1,46 +1,31 @@
 """Lexical classes (§3.3), their class functions ℓ_Σ and ℓ_Δ, their group and its two actions.
 
-The i-th source word of a class belongs to the i-th target word. The group is the direct product of
-one factor per class. A group element moves both sides; words of no class are fixed.
+A class is a table. A row is a lexeme: its source forms and its target forms, one per column; in the
+paper each side has one column. The group is the direct product of one factor per class. A group
+element permutes the rows of a class and so moves all columns at once; words of no class are fixed.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import mul
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from equitrans.errors import SymmetryError, shown
+from equitrans.lexical import LexicalClass as LexicalClass, duplicate
 from equitrans.paper.groups import Action, Group
-from equitrans.paper.vocabulary import Vocabulary, duplicate
+from equitrans.paper.vocabulary import Vocabulary
 
 GroupKind = Literal["cyclic", "symmetric"]
 Sentence = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class LexicalClass:
-    """Exchangeable words; ``source[i]`` translates to ``target[i]``."""
+class Home(NamedTuple):
+    """Where a word stands: its class, its row, and its column among all columns of its side."""
 
-    name: str
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        this = f"class {shown(self.name)}"
-        for words in (self.source, self.target):
-            if isinstance(words, str):
-                raise SymmetryError(f"{this}: {shown(words)} is a string; give a tuple of words")
-        if len(self.source) != len(self.target):
-            raise SymmetryError(
-                f"{this}: {len(self.source)} source words but {len(self.target)} "
-                "target words; the i-th of each side must belong together"
-            )
-        if not self.source:
-            raise SymmetryError(f"{this} is empty; it needs at least one word on each side")
-        for side, words in (("source", self.source), ("target", self.target)):
-            if (word := duplicate(words)) is not None:
-                raise SymmetryError(f"{this}: duplicate {side} word {shown(word)}")
+    c: int
+    row: int
+    column: int
 
 
 @dataclass(frozen=True)
@@ -61,14 +46,12 @@ class Symmetry:
     kind: GroupKind = "cyclic"
 
     def __post_init__(self) -> None:
-        names: set[str] = set()
+        if (again := duplicate(self.labels)) is not None:
+            raise SymmetryError(f"duplicate class name {shown(again)}")
         home: dict[tuple[str, str], str] = {}
         for c in self.classes:
-            if c.name in names:
-                raise SymmetryError(f"duplicate class name {shown(c.name)}")
-            names.add(c.name)
-            for side, vocabulary in (("source", self.source), ("target", self.target)):
-                words: tuple[str, ...] = getattr(c, side)
+            sides = zip(("source", "target"), (self.source, self.target), c.words, strict=True)
+            for side, vocabulary, words in sides:
                 vocabulary.encode(words)
                 for word in words:
                     if (first := home.setdefault((side, word), c.name)) != c.name:
@@ -86,15 +69,21 @@ class Symmetry:
     ) -> "Symmetry":
         """The symmetry of some pairs. Class words come first, then the other words of the pairs."""
         classes, pairs = tuple(classes), list(pairs)
-        source = Vocabulary.of([*(c.source for c in classes), *(x for x, _ in pairs)])
-        target = Vocabulary.of([*(c.target for c in classes), *(y for _, y in pairs)])
+        source = Vocabulary.of([*(c.words[0] for c in classes), *(x for x, _ in pairs)])
+        target = Vocabulary.of([*(c.words[1] for c in classes), *(y for _, y in pairs)])
         return cls(source, target, classes, kind)
 
     @cached_property
+    def kinds(self) -> tuple[GroupKind, ...]:
+        """The kind of group of each class; that of an open class is symmetric."""
+        return tuple("symmetric" if c.is_open else self.kind for c in self.classes)
+
+    @cached_property
     def factors(self) -> tuple[Group, ...]:
-        """The group of each class, on the words of the class."""
-        make = {"cyclic": Group.cyclic, "symmetric": Group.symmetric}[self.kind]
-        return tuple(make(len(c.source)) for c in self.classes)
+        """The group of each class, on its rows."""
+        make = {"cyclic": Group.cyclic, "symmetric": Group.symmetric}
+        kinds = zip(self.kinds, self.classes, strict=True)
+        return tuple(make[kind](len(c.source)) for kind, c in kinds)
 
     @cached_property
     def group(self) -> Group:
@@ -104,44 +93,62 @@ class Symmetry:
     @cached_property
     def source_action(self) -> Action:
         """How the group moves source words."""
-        places = tuple(self.source.index[w] for c in self.classes for w in c.source)
-        return Action(self.group, places, len(self.source))
+        return self._action(0, len(self.source))
 
     @cached_property
     def target_action(self) -> Action:
         """How the group moves target words."""
-        places = tuple(self.target.index[w] for c in self.classes for w in c.target)
-        return Action(self.group, places, len(self.target))
+        return self._action(1, len(self.target))
+
+    def _action(self, side: int, size: int) -> Action:
+        first = [sum(g.degree for g in self.factors[:c]) for c in range(len(self.factors))]
+        columns = zip(self.owners[side], self.members[side], strict=True)
+        places = {w: first[c] + i for c, words in columns for i, w in enumerate(words)}
+        return Action(self.group, tuple(places), size, tuple(places.values()))
 
     @cached_property
     def source_classes(self) -> tuple[int, ...]:
-        """ℓ_Σ: the class number of every source word; a word of no class has its own number."""
+        """ℓ_Σ: the number of every source word's column; a word of no class has its own number."""
         return _classes(len(self.source), self.members[0])
 
     @cached_property
     def target_classes(self) -> tuple[int, ...]:
-        """ℓ_Δ: the class number of every target word."""
+        """ℓ_Δ: the number of every target word's column."""
         return _classes(len(self.target), self.members[1])
 
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The name of each source column."""
+        return tuple(label for c in self.classes for label in c.labels)
+
     def template(self, sentence: Iterable[str]) -> tuple[str, ...]:
-        """A source sentence in which the name of its class replaces each class word."""
+        """A source sentence in which the name of its column replaces each class word."""
         places = ((w, self.homes[0].get(self.source.index.get(w, -1))) for w in sentence)
-        return tuple(w if at is None else f"<{self.classes[at[0]].name}>" for w, at in places)
+        return tuple(w if at is None else f"<{self.labels[at.column]}>" for w, at in places)
 
     @cached_property
     def members(self) -> tuple[list[Sentence], list[Sentence]]:
-        """For source and target: the words of every class, as numbers."""
+        """For source and target: the words of every column, as numbers."""
         return (
-            [self.source.encode(c.source) for c in self.classes],
-            [self.target.encode(c.target) for c in self.classes],
+            [self.source.encode(words) for c in self.classes for _, words in c.columns[0]],
+            [self.target.encode(words) for c in self.classes for _, words in c.columns[1]],
         )
 
     @cached_property
-    def homes(self) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
-        """For source and target: the class of every class word, and its place in the class."""
+    def owners(self) -> tuple[list[int], list[int]]:
+        """For source and target: the class of every column."""
+        columns = [c.columns for c in self.classes]
+        return (
+            [c for c, (source, _) in enumerate(columns) for _ in source],
+            [c for c, (_, target) in enumerate(columns) for _ in target],
+        )
+
+    @cached_property
+    def homes(self) -> tuple[dict[int, Home], dict[int, Home]]:
+        """For source and target: the home of every class word."""
         source, target = (
-            {word: (c, i) for c, words in enumerate(side) for i, word in enumerate(words)}
-            for side in self.members
+            {w: Home(owners[k], i, k) for k, words in enumerate(side) for i, w in enumerate(words)}
+            for owners, side in zip(self.owners, self.members, strict=True)
         )
         return source, target
 

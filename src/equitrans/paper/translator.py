@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from itertools import product
 from typing import cast
 
 import torch
@@ -9,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from equitrans.paper.groups import Action
-from equitrans.paper.layers import Stack
+from equitrans.paper.layers import Stack, uniform
 from equitrans.paper.symmetry import Symmetry
 from equitrans.paper.vocabulary import EOS, PAD
 
@@ -41,44 +42,46 @@ class Translator(WordTranslator):
 
     A word is moved by the factor of its own class only, so there is one stack of layers per class
     and the product group is never listed. A word of no class has equal features at all places. A
-    source word outside a class sees the mean of the class's ρ. With one class this is the paper's
-    translator, parameter for parameter.
+    source word outside a class sees the mean of the class's ρ. With one class of one column a side
+    this is the paper's translator, parameter for parameter.
 
-    The rows of a class are permutations of one row, so the table has one row per *kind*, that is,
-    per class and per word of no class. It is computed once per batch.
+    The rows of a column are permutations of one row, so the table has one row per *kind*, that is,
+    per source column and per word of no class. It is computed once per batch.
     """
 
-    source: Int[Tensor, "3 x"]  # for every source word: its kind, its class, its place in the class
-    target: Int[Tensor, "3 y"]  # for every target word: the row of its ρ, its class, its place
-    classes: Int[Tensor, "2 c"]  # for every class: start in ``member`` and number of its words
-    member: Int[Tensor, "2 p"]  # the target words of all classes, each with its class
+    source: Int[Tensor, "4 x"]  # for every source word: its kind, its class, its row in the class
+    target: Int[Tensor, "4 y"]  # the same with the row of its ρ, and where its column starts
+    columns: Int[Tensor, " p"]  # the words of all target columns
+    classes: Int[Tensor, "2 c"]  # for every class: number of rows, and largest orbit of two rows
+    member: Int[Tensor, "2 q"]  # the target words of a class, for each of its source columns
     never: Float[Tensor, " y"]  # −inf at PAD and BOS
 
     def __init__(self, symmetry: Symmetry, *, k: int, d: int) -> None:
         super().__init__()
         self.actions = symmetry.source_action, symmetry.target_action
         # without classes, EOS is a class of one word: the trivial group moves nothing
-        sources, targets = (side or [(EOS,)] for side in symmetry.members)
-        n = len(sources)
-        self.factors = nn.ModuleList(
-            Stack(len(words), kind=symmetry.kind, k=k, d=d) for words in sources
-        )
-        self.symmetric = symmetry.kind == "symmetric"
-        sizes = [len(words) for words in targets]
+        (sources, targets), (home, there) = symmetry.members, symmetry.owners
+        if not symmetry.classes:
+            sources, targets, home, there = [(EOS,)], [(EOS,)], [0], [0]
+        kinds = symmetry.kinds or (symmetry.kind,)
+        factors = [
+            Stack(n, kind=kinds[c], k=k, d=d, columns=(home.count(c), there.count(c)))
+            for c, n in {c: len(words) for c, words in zip(home, sources, strict=True)}.items()
+        ]
+        self.factors = nn.ModuleList(factors)
+        pairs = product(enumerate(home), zip(there, targets, strict=True))
+        own = [(w, s) for (s, c), (b, words) in pairs if b == c for w in words]
         for name, numbers in {
-            "source": class_numbers(len(symmetry.source), sources, none=-1),
-            "target": class_numbers(len(symmetry.target), targets, none=-2),
-            "classes": [[sum(sizes[:c]) for c in range(n)], sizes],
-            "member": [
-                [w for ws in targets for w in ws],
-                [c for c in range(n) for _ in targets[c]],
-            ],
+            "source": class_numbers(len(symmetry.source), sources, home, none=-1),
+            "target": class_numbers(len(symmetry.target), targets, there, none=-2),
+            "columns": [word for words in targets for word in words],
+            "classes": [[f.n for f in factors], [len(f.count) - 1 for f in factors]],
+            "member": [*zip(*own, strict=True)],
         }.items():
             self.register_buffer(name, torch.tensor(numbers, dtype=torch.long), persistent=False)
-        kinds, rhos = (int(side[0].max()) + 1 - n for side in (self.source, self.target))
-        self.omega = nn.Parameter(torch.empty(kinds, k).uniform_(-0.5, 0.5))
-        self.rho = nn.Parameter(torch.empty(rhos, d).uniform_(-0.5, 0.5))
-        self.is_small = kinds <= SMALL
+        self.omega = uniform(int(self.source[0].max()) + 1 - len(sources), k)
+        self.rho = uniform(int(self.target[0].max()) + 1 - len(targets), d)
+        self.is_small = len(self.omega) <= SMALL
         never = torch.zeros(len(symmetry.target))
         never[:EOS] = -math.inf
         self.register_buffer("never", never, persistent=False)
@@ -105,9 +108,9 @@ class Translator(WordTranslator):
         embedded = torch.tanh(omega)
         pooled, own = zip(*(factor() for factor in factors), strict=True)
         fixed = torch.stack([factor.fixed(embedded) for factor in factors]).sum(0)
-        means = torch.stack([factor.mean_rho() for factor in factors])
+        means = torch.cat([factor.mean_rho() for factor in factors])
         filters = torch.cat([means, self.rho])[self.target[0]]
-        logits = torch.cat([torch.stack(pooled), fixed]) @ filters.T + self.never
+        logits = torch.cat([*pooled, fixed]) @ filters.T + self.never
         logits = logits.index_put((self.member[1], self.member[0]), torch.cat(own))
         return torch.log_softmax(logits, dim=1), at
 
@@ -115,7 +118,7 @@ class Translator(WordTranslator):
         """ω of all words of no class if they are few, otherwise of the given ones; row numbers."""
         if self.is_small:
             return self.omega, self.source[0][words]
-        n = len(self.factors)
+        n = sum(factor.columns[0] for factor in cast(list[Stack], list(self.factors)))
         every_class = torch.arange(n, device=words.device)
         every_kind = torch.cat([every_class, self.source[0][words].flatten()])
         kinds, at = torch.unique(every_kind, return_inverse=True)
@@ -124,13 +127,12 @@ class Translator(WordTranslator):
     def _column(self, x: Int[Tensor, "*#b"], y: Int[Tensor, "*#b"]) -> Int[Tensor, "*b"]:
         """The column of (x, y) in the row of x: g⁻¹∘y if g moves the class's first word to x."""
         # words of no class have class −1 in the source and −2 in the target, which never match
-        _, c, x_place = self.source[:, x]
-        _, y_class, y_place = self.target[:, y]
-        start, size = self.classes[:, c]
-        moved = (y_place - x_place) % size
-        if self.symmetric:
-            moved = moved.clamp(max=1)  # same or other
-        return torch.where(c == y_class, self.member[0][start + moved], y)
+        _, c, x_row, _ = self.source[:, x]
+        _, y_class, y_row, start = self.target[:, y]
+        size, largest = self.classes[:, c]
+        moved = torch.minimum((y_row - x_row) % size, largest)  # the symmetric group: same or other
+        own = c == y_class
+        return torch.where(own, self.columns[torch.where(own, start + moved, 0)], y)
 
 
 def entries(
@@ -141,16 +143,19 @@ def entries(
     return table.flatten().gather(0, entry.flatten()).view(entry.shape)
 
 
-def class_numbers(size: int, classes: list[tuple[int, ...]], *, none: int) -> list[list[int]]:
-    """For every word: its kind (classes first, then words of no class), its class or ``none``, and
-    its place in the class. PAD has the kind of EOS.
+def class_numbers(
+    size: int, columns: list[tuple[int, ...]], owners: list[int], *, none: int
+) -> list[list[int]]:
+    """For every word: its kind (columns first, then words of no class), its class or ``none``, its
+    row in the class, and the number of words in earlier columns. PAD has the kind of EOS.
     """
-    kind, home, place = [0] * size, [none] * size, [0] * size
-    for c, words in enumerate(classes):
+    kind, home, row, start = [0] * size, [none] * size, [0] * size, [0] * size
+    for k, (c, words) in enumerate(zip(owners, columns, strict=True)):
+        before = sum(map(len, columns[:k]))
         for i, word in enumerate(words):
-            kind[word], home[word], place[word] = c, c, i
+            kind[word], home[word], row[word], start[word] = k, c, i, before
     others = [word for word in range(size) if home[word] < 0 and word != PAD]
-    for i, word in enumerate(others, start=len(classes)):
+    for i, word in enumerate(others, start=len(columns)):
         kind[word] = i
     kind[PAD] = kind[EOS]
-    return [kind, home, place]
+    return [kind, home, row, start]

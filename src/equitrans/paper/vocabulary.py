@@ -1,11 +1,11 @@
 """Words as integers."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from equitrans.errors import VocabularyError, shown, spelling
+from equitrans.lexical import duplicate
 
 PAD, BOS, EOS, N_SPECIAL = 0, 1, 2, 3
 """Numbers of the special symbols, and how many there are. They have no spelling: no word is one."""
@@ -57,8 +57,3 @@ class Vocabulary:
     def decode(self, numbers: Iterable[int]) -> tuple[str, ...]:
         """The words of numbers, without special symbols."""
         return tuple(self.words[i - N_SPECIAL] for i in numbers if i >= N_SPECIAL)
-
-
-def duplicate(words: Iterable[str]) -> str | None:
-    """The first word that occurs twice, or None."""
-    return next((word for word, count in Counter(words).items() if count > 1), None)

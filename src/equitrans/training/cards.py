@@ -234,7 +234,9 @@ def _classes(classes: Iterable[LexicalClass], kind: str) -> str:
     """Classes as an indented block, so that no word is read as Markdown."""
     lines = [f"Words of a class can be exchanged, with their translations ({kind} group):", ""]
     for c in classes:
-        pairs = [f"{s} → {t}" for s, t in zip(c.source, c.target, strict=True)]
+        pairs = [f"{' / '.join(s)} → {' / '.join(t)}" for s, t in c.rows]
+        if c.is_open:
+            pairs.append("new words → themselves" if c.pattern is None else f"{c.pattern} → itself")
         more = f", and {len(pairs) - SHOWN} more" if len(pairs) > SHOWN else ""
         text = f"{c.name}: {', '.join(pairs[:SHOWN])}{more}"
         lines.append("    " + " ".join(text.split()))

@@ -83,6 +83,7 @@ class Description:
     symmetry: Symmetry
     max_length: int
     characters: bool
+    split: str | None
     learned: Learned | None
     origin: Origin
 
@@ -103,10 +104,13 @@ def read_description(directory: Path) -> Description:
             )
         if not isinstance(characters := config["characters"], bool):
             raise RunError(f"characters is {shown(characters)}; it must be true or false")
+        if not isinstance(split := config.get("split_words"), str | None):
+            raise RunError(f"split_words is {shown(split)}; it must be a character")
         learned = None
         if (directory / GRAMMAR).is_file():
             learned = learned_from_json(read_part(directory / GRAMMAR), symmetry)
-        return Description(model, symmetry, length, characters, learned, Origin.of_config(config))
+        origin = Origin.of_config(config)
+        return Description(model, symmetry, length, characters, split, learned, origin)
 
 
 @contextmanager

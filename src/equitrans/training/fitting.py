@@ -7,8 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from equitrans import __version__
-from equitrans.analysis import Extended, extend_model
-from equitrans.data import AnyPair, Data, Pair, as_pairs, discover, hold_out
+from equitrans.analysis import Cells, Extended, extend_model
+from equitrans.data import (
+    AnyPair,
+    Data,
+    Pair,
+    Reading,
+    as_pairs,
+    check_classes,
+    discover,
+    hold_out,
+)
 from equitrans.errors import ConfigError, DataError, LearningWarning, SymmetryError, shown
 from equitrans.models import ModelConfig, TransducerConfig, name_of
 from equitrans.paper import LexicalClass, Symmetry
@@ -17,7 +26,7 @@ from equitrans.training.cards import Origin
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.learning import longest_prediction, start
 from equitrans.training.misfit import misfit_warning
-from equitrans.training.trained import Trained, check_classes
+from equitrans.training.trained import Trained
 
 
 def fit(
@@ -78,15 +87,17 @@ def _fit(
     seed: int,
     characters: bool,
 ) -> Trained:
+    train, valid = hold_out(pairs, fraction=0.1, how="random", seed=seed)
+    reading = Reading(classes, characters)
+    data = Data(train, valid, (), classes, "pairs in memory", "", reading=reading)
+    read = reading.pairs(pairs)
     trained = Trained.new(
         model,
-        Symmetry.of(classes, pairs, model.group),
-        max_length=longest_prediction(pairs),
+        Symmetry.of(classes, read, model.group),
+        max_length=longest_prediction(read, model),
         characters=characters,
         seed=seed,
     )
-    train, valid = hold_out(pairs, fraction=0.1, how="random", seed=seed)
-    data = Data(train, valid, (), classes, "pairs in memory", "")
     learning = start(trained.model, model, training, data, seed=seed)
     for _ in learning:
         pass
@@ -101,8 +112,9 @@ class Extension(Extended):
     trained: Trained
 
 
-def extend(trained: Trained, name: str, words: Mapping[str, str]) -> Extension:
-    """Add words, each with its translation, to the class ``name``, without training.
+def extend(trained: Trained, name: str, words: Mapping[Cells, Cells]) -> Extension:
+    """Add words, each with its translation, to the class ``name``, without training. In a class
+    with several columns, a word is a tuple of its forms.
 
     >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
     >>> trained = Trained.new(TransducerConfig(), Symmetry.of([verbs], []), max_length=3)
@@ -111,13 +123,13 @@ def extend(trained: Trained, name: str, words: Mapping[str, str]) -> Extension:
     """
     if not isinstance(trained, Trained):
         raise ConfigError(f"{shown(trained)} is not a trained model; Trained.load gives one")
-    if not isinstance(words, Mapping) or not all(
-        isinstance(word, str) for word in (name, *words, *words.values())
-    ):
+    cells = [*words, *words.values()] if isinstance(words, Mapping) else [None]
+    forms = [word for cell in cells for word in (cell if isinstance(cell, tuple) else (cell,))]
+    if not isinstance(name, str) or not all(isinstance(word, str) for word in forms):
         wrong = f"class {shown(name)}, words {shown(words)}"
         raise ConfigError(f"{wrong}; expected a name, and a translation for each word")
     if trained.characters:
-        for word in (*words, *words.values()):
+        for word in forms:
             if len(word) != 1:
                 raise SymmetryError(
                     f"{word!r} is not a character; the words of this model are single characters"

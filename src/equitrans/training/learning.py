@@ -19,6 +19,7 @@ from equitrans.analysis import mean_loss
 from equitrans.data import Data, Pair, Rows
 from equitrans.models import LaneConfig, ModelConfig, build, learn_rules
 from equitrans.paper import Model
+from equitrans.settings import LONGEST_PREDICTION
 from equitrans.training.cards import Figures
 from equitrans.training.config import TrainingConfig
 from equitrans.training.lessons import Lessons, taught, teach
@@ -281,12 +282,18 @@ def start(
     device: str | torch.device = "cpu",
 ) -> Learning:
     """The learning of a new model, by the learner that its settings name."""
+    data = data.read
     if config.learner == "rules":
         return RuleLearning(model, config, data.train + data.valid, seed=seed, device=device)
     kind = LessonLearning if config.learner == "lessons" else GradientLearning
     return kind(model, config, training, data, seed=seed, device=device)
 
 
-def longest_prediction(pairs: Iterable[Pair]) -> int:
-    """The length limit of predictions: well beyond the targets seen, to allow longer ones."""
+def longest_prediction(pairs: Iterable[Pair], config: ModelConfig) -> int:
+    """The length limit of predictions: well beyond the targets seen, to allow longer ones. Rules
+    know the length of a target before they build it, so they have no other limit than that of all
+    models.
+    """
+    if config.learner == "rules":
+        return LONGEST_PREDICTION
     return 4 * max(len(pair.target) for pair in pairs) + 10

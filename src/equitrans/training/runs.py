@@ -82,16 +82,17 @@ class Run:
         """Create a run in an empty or absent directory."""
         path = Path(path)
         refuse_used(path, resumable=True)
-        pairs = data.train + data.valid
+        pairs = data.read.train + data.read.valid
         trained = Trained.new(
             config.model,
             Symmetry.of(data.classes, pairs, config.model.group),
-            max_length=longest_prediction(pairs),
+            max_length=longest_prediction(pairs, config.model),
             characters=config.data.characters,
+            split=config.data.split_words,
             seed=config.seed,
         )
         if config.orbits is not None:
-            family(_pair(config.orbits, data, config.data.characters), trained.symmetry)
+            family(_pair(config.orbits, data, trained), trained.symmetry)
         path.mkdir(parents=True, exist_ok=True)
         run = cls(path, config, trained, data.digest)
         with run._lock():
@@ -241,7 +242,7 @@ class Run:
         """A function that records the orbits of the run's sentence every few epochs."""
         if self.config.orbits is None:
             return lambda *, finished: None
-        pair = _pair(self.config.orbits, data, self.config.data.characters)
+        pair = _pair(self.config.orbits, data, self.trained)
         symmetry, every = self.trained.symmetry, self.config.orbits_every
 
         def record(*, finished: bool) -> None:
@@ -300,10 +301,11 @@ def _table(content: dict[str, Any], section: str) -> dict[str, Any]:
     return table
 
 
-def _pair(sentence: str, data: Data, characters: bool) -> Pair:
+def _pair(sentence: str, data: Data, trained: Trained) -> Pair:
     """The pair of the data with a source sentence; raise DataError if there is none."""
-    source = split_words(sentence, characters=characters)
-    for pair in (*data.train, *data.valid, *data.test):
+    words = split_words(sentence, characters=trained.characters)
+    source = trained.reading.source(words).symbols
+    for pair in (*data.read.train, *data.read.valid, *data.read.test):
         if pair.source == source:
             return pair
     raise DataError(f"{sentence!r} is not in the data, so its target is unknown")

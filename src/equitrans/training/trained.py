@@ -13,28 +13,25 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from equitrans import __version__
-from equitrans.analysis import (
-    Alignment,
-    Audit,
-    Orbits,
-    Prediction,
-    Report,
-    Words,
-    align,
-    audit,
-    evaluate,
-    is_plain,
-    orbits,
-    predict,
+from equitrans import __version__, analysis
+from equitrans.analysis import Alignment, Audit, Orbits, Prediction, Report, Words
+from equitrans.data import (
+    AnyPair,
+    Pair,
+    Read,
+    Reading,
+    as_pairs,
+    check_classes,
+    join_words,
+    split_words,
 )
-from equitrans.data import AnyPair, Pair, as_pairs, join_words, split_words
-from equitrans.errors import ConfigError, DataError, RunError, SymmetryError, shown
+from equitrans.errors import DataError, RunError, SymmetryError, shown
 from equitrans.files import FORMAT, as_path, find_file, read_part, refuse_links
 from equitrans.models import Learned, ModelConfig, build, check_limits, name_of
 from equitrans.paper import LexicalClass, Model, Symmetry
@@ -78,6 +75,8 @@ class Trained:
     characters: bool = False
     """Whether words are single characters."""
     origin: Origin = field(default_factory=Origin)
+    split: str | None = None
+    """A character at which target words are read apart."""
 
     @classmethod
     def new(
@@ -87,6 +86,7 @@ class Trained:
         *,
         max_length: int,
         characters: bool = False,
+        split: str | None = None,
         seed: int = 0,
         learned: Learned | None = None,
         budget: Budget | None = None,
@@ -101,7 +101,8 @@ class Trained:
             budget or Budget(MOST_WEIGHTS, "the model would have more than {} weights"),
         ):
             torch.manual_seed(seed)
-            return cls(build(config, symmetry, learned), config, max_length, characters)
+            model = build(config, symmetry, learned)
+        return cls(model, config, max_length, characters, split=split)
 
     @property
     def symmetry(self) -> Symmetry:
@@ -121,6 +122,12 @@ class Trained:
         check_sentence(words)
         return words
 
+    @cached_property
+    def reading(self) -> Reading:
+        """How words become the symbols of the model, and symbols words."""
+        known = frozenset(self.symmetry.source.index)
+        return Reading(self.symmetry.classes, self.characters, self.split, known)
+
     def text(self, words: Iterable[str]) -> str:
         """The sentence of some words."""
         return join_words(words, characters=self.characters)
@@ -128,31 +135,61 @@ class Trained:
     # --- questions to the model
 
     def predict(
-        self, sentences: Iterable[str | Sequence[str]], *, width: int = 3
+        self, sentences: Iterable[str | Sequence[str]], *, width: int = 3, lenient: bool = False
     ) -> list[Prediction]:
         """The best target of each sentence, by beam search; width 1 is greedy. A sentence without
-        a target, for example one with an unknown word, has ``refused`` and a ``reason``.
+        a target, for example one with an unknown word, has ``refused`` and a ``reason``. A sentence
+        whose rules combine in a way that no training pair suggests is refused too; ``lenient``
+        answers it with a ``remark``.
         """
-        return [best[0] for best in self.n_best(sentences, n=1, width=width)]
+        return [best[0] for best in self.n_best(sentences, n=1, width=width, lenient=lenient)]
 
     def n_best(
-        self, sentences: Iterable[str | Sequence[str]], *, n: int, width: int = 3
+        self,
+        sentences: Iterable[str | Sequence[str]],
+        *,
+        n: int,
+        width: int = 3,
+        lenient: bool = False,
     ) -> list[list[Prediction]]:
         """Up to n targets of each sentence, best first."""
         check_iterable("sentences", sentences)
         check_count("n", n)
         check_count("width", width)
-        return predict(
-            self.model,
-            [self._split(sentence) for sentence in sentences],
-            width=max(width, n),
-            max_length=self.max_length,
-            n_best=n,
+        asked = [self.reading.attempt(self._split(sentence)) for sentence in sentences]
+        symbols = [read.symbols for read in asked if isinstance(read, Read)]
+        found = iter(self.decode(symbols, n=n, width=width, lenient=lenient))
+        return [
+            [self._write(prediction, read) for prediction in next(found)]
+            if isinstance(read, Read)
+            else [Prediction.refusal(read)]
+            for read in asked
+        ]
+
+    def decode(
+        self, sentences: Sequence[Words], *, n: int, width: int, lenient: bool = False
+    ) -> list[list[Prediction]]:
+        """Up to n targets of each sentence, best first, all in symbols."""
+        options = {"width": max(width, n), "max_length": self.max_length, "n_best": n}
+        return analysis.predict(self.model, sentences, lenient=lenient, **options)
+
+    def _write(self, prediction: Prediction, read: Read) -> Prediction:
+        """A prediction in words."""
+        rival = prediction.rival
+        return replace(
+            prediction,
+            words=self.reading.write(prediction.words, read),
+            rival=None if rival is None else self.reading.write(rival, read),
         )
 
     def evaluate(self, pairs: Iterable[AnyPair], *, width: int = 3) -> Report:
         """Exact match over pairs, with errors, by length and by template; refusals are errors."""
-        return evaluate(self.model, self._pairs(pairs), width=width, max_length=self.max_length)
+        pairs = self._pairs(pairs)
+        if not pairs:
+            raise DataError("nothing to evaluate: there are no pairs")
+        best = self.predict([pair.source for pair in pairs], width=width)
+        templates = [self.template(pair.source) for pair in pairs]
+        return analysis.report(self.model, pairs, best, templates, self.reading.readable(pairs))
 
     def score(self, pairs: Iterable[AnyPair], *, width: int = 3) -> float:
         """The share of pairs predicted exactly."""
@@ -160,7 +197,11 @@ class Trained:
 
     def align(self, pair: AnyPair) -> Alignment:
         """Which source word each target word comes from."""
-        return align(self.model, *self._pairs([pair]))
+        ((source, target),) = self._pairs([pair])
+        read = self.reading.source(source)
+        found = analysis.align(self.model, Pair(read.symbols, self.reading.target(target, read)))
+        words, target = (tuple(map(read.spell, side)) for side in (found.source, found.target))
+        return Alignment(words, target, found.prob)
 
     def audit(
         self,
@@ -177,7 +218,8 @@ class Trained:
         if not symmetry.classes:
             raise SymmetryError("the model has no classes; give the classes for the audit")
         options = {"width": width, "max_length": self.max_length}
-        return audit(self.model, self._pairs(pairs), symmetry, tolerance=tolerance, **options)
+        read = self.reading.pairs(self._pairs(pairs))
+        return analysis.audit(self.model, read, symmetry, tolerance=tolerance, **options)
 
     def orbits(
         self, sentence: str | Sequence[str], target: str | Sequence[str] | None = None
@@ -191,10 +233,21 @@ class Trained:
             if best.refused:
                 raise DataError(f"{shown(self.text(source))} has no family: {best.reason}")
             target = best.words
-        (pair,), alignment = self._pairs([(source, target)]), None
-        if not is_plain(pair, self.symmetry):
-            alignment = [n - 1 for n in self.align(pair).best[:-1]]
-        return orbits(self.model, pair, self.symmetry, alignment)
+        (given,) = self._pairs([(source, target)])
+        read = self.reading.source(given.source)
+        pair, alignment = Pair(read.symbols, self.reading.target(given.target, read)), None
+        if not analysis.is_plain(pair, self.symmetry):
+            alignment = [n - 1 for n in analysis.align(self.model, pair).best[:-1]]
+        found = analysis.orbits(self.model, pair, self.symmetry, alignment)
+        spelled = (
+            Pair(tuple(map(read.spell, x)), self.reading.write(y, read)) for x, y in found.family
+        )
+        return replace(found, family=tuple(spelled))
+
+    def template(self, words: Words) -> Words:
+        """A source in which the names of classes replace their words."""
+        read = self.reading.attempt(words)
+        return self.symmetry.template(read.symbols if isinstance(read, Read) else words)
 
     def _split(self, sentence: str | Sequence[str]) -> Words:
         """The words of a sentence, which may be none."""
@@ -249,6 +302,7 @@ class Trained:
             "version": __version__,
             "max_length": self.max_length,
             "characters": self.characters,
+            **({} if self.split is None else {"split_words": self.split}),
             "kind": name_of(self.config),
             "model": asdict(self.config),
         }
@@ -288,19 +342,9 @@ class Trained:
                 found.symmetry,
                 max_length=found.max_length,
                 characters=found.characters,
+                split=found.split,
                 seed=seed,
                 learned=found.learned,
                 budget=budget,
             )
         return replace(trained, origin=found.origin)
-
-
-def check_classes(classes: Iterable[LexicalClass]) -> tuple[LexicalClass, ...]:
-    """The classes as a tuple; raise ConfigError for anything else."""
-    if not isinstance(classes, Iterable) or isinstance(classes, str):
-        raise ConfigError(f'classes are {shown(classes)}; expected a list of classes or "discover"')
-    classes = tuple(classes)
-    for found in classes:
-        if not isinstance(found, LexicalClass):
-            raise ConfigError(f"{shown(found)} is not a class; expected a LexicalClass")
-    return classes

@@ -5,6 +5,7 @@ Learning is deterministic. It chooses rules by description length and needs no v
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -53,35 +54,57 @@ def learn_rules(
     assert isinstance(model, RecursiveTransducer)
     report(f"weighing: {len(induced.grammar)} rules")
     derived = _derived(seen, induced)
-    uncertainty = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
-    fit_translator(model)
+    fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
+    model.take(Learned(induced.grammar, (), 0, licences=fitted.licences))
+    fit_translator(model, pairs)
     report(f"checking: {len(pairs)} pairs")
-    model.take(_report(model, pairs, seen, induced, uncertainty))
+    model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
     return model.eval()
 
 
-def fit_translator(model: RecursiveTransducer) -> None:
+def fit_translator(model: RecursiveTransducer, pairs: Iterable[Pair] = ()) -> None:
     """Train the translator on the words of the classes.
 
     Given the alignments, the likelihood is a product of p(y_m | x_n) over class words. By
-    equivariance, training on one word of a class trains all its words.
+    equivariance, training on one row of a class trains all its rows. ``pairs`` tell how often each
+    source column has each target column; a column that they lack has the first.
     """
     if not model.symmetry.classes:
         return
-    sources, targets = (
-        torch.tensor([words[0] for words in side]) for side in model.symmetry.members
-    )
+    shares = _column_shares(pairs, model.symmetry)
+    members = model.symmetry.members
+    sources = torch.tensor([members[0][s][0] for s, _ in shares])
+    targets = torch.tensor([members[1][t][0] for _, t in shares])
+    weights = torch.tensor(list(shares.values()))
     optimizer = torch.optim.LBFGS(
         model.translator.parameters(), max_iter=100, line_search_fn="strong_wolfe"
     )
 
     def loss() -> Tensor:
         optimizer.zero_grad()
-        value = -model.spoken(sources).gather(1, targets[:, None]).sum()
+        value = -(model.spoken(sources).gather(1, targets[:, None]).squeeze(1) * weights).sum()
         value.backward()
         return value
 
     optimizer.step(loss)
+
+
+def _column_shares(pairs: Iterable[Pair], symmetry: Symmetry) -> dict[tuple[int, int], float]:
+    """The share of each target column among the translations of each source column's words."""
+    (homes, turned), (owners, others) = symmetry.homes, symmetry.owners
+    counts: list[Counter[int]] = [Counter() for _ in owners]
+    if len(others) > len(symmetry.classes):
+        for pair in pairs:
+            at = [homes.get(word) for word in symmetry.source.encode(pair.source)]
+            to = [turned.get(word) for word in symmetry.target.encode(pair.target)]
+            for x, y in product(filter(None, at), filter(None, to)):
+                counts[x.column][y.column] += x[:2] == y[:2]
+    for c, count in zip(owners, counts, strict=True):
+        if not count.total():
+            count[others.index(c)] = 1
+    return {
+        (s, t): n / count.total() for s, count in enumerate(counts) for t, n in count.items() if n
+    }
 
 
 def _derived(seen: Observations, induced: Induction) -> list[Observation]:
@@ -145,7 +168,8 @@ def _report(
         )
     return Learned(
         grammar=grammar,
-        texts=tuple(names.rule(rule) for rule in grammar.rules),
+        licences=model.learned.licences,
+        texts=names.rules(grammar, model.learned.licences),
         support=tuple(support[r] for r in range(len(grammar))),
         pairs=len(distinct),
         exceptions=tuple(exceptions),

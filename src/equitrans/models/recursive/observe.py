@@ -110,10 +110,10 @@ def _atoms(source: tuple[int, ...], target: tuple[int, ...], symmetry: Symmetry)
     places: dict[tuple[int, int], str] = {}
     for n, word in enumerate(source):
         if word in source_homes:
-            home = source_homes[word]
+            home = source_homes[word][:2]
             places[home] = places.get(home, "") + chr(n)
     return tuple(
-        places.get(target_homes[word], "") if word in target_homes else constant(word)
+        places.get(target_homes[word][:2], "") if word in target_homes else constant(word)
         for word in target
     )
 

@@ -32,9 +32,9 @@ from equitrans.models.baselines.lane.objective import (
     reward,
 )
 from equitrans.models.baselines.lane.solver import Input, Solver, named
-from equitrans.models.direct import Direct
+from equitrans.models.direct import Direct, Hypothesis
 from equitrans.models.recursive import Derivation, Node as DerivationNode
-from equitrans.paper import EOS, N_SPECIAL, PAD, Batch, Hypothesis, Moment, Sentence, Symmetry
+from equitrans.paper import EOS, N_SPECIAL, PAD, Batch, Moment, Sentence, Symmetry
 
 NOISE = 0.01
 """Share of the probability that all targets get which are not the prediction."""

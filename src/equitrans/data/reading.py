@@ -1,0 +1,219 @@
+"""Reading and writing: from the words of a sentence to the symbols that a model sees, and back.
+
+The classes say how. A phrase becomes one symbol, by longest match; another spelling becomes the
+word that it stands for; a word that joins an open class becomes one of the places of the class, in
+order of appearance. Writing spells the symbols out again.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from equitrans.data.pairs import Pair, join_words
+from equitrans.errors import DataError, shown
+from equitrans.lexical import PLACES, LexicalClass, is_filler
+
+TIE = "⁀"
+"""Ends a target word that is written together with the next one."""
+
+LONGEST = 100
+"""Largest number of characters of a word that a pattern matches."""
+
+Words = tuple[str, ...]
+Phrases = Mapping[str, Sequence[tuple[Words, str]]]
+"""By first word: the words of phrases, longest first, each with the symbol that is read."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """The symbols of a source, and the words at the places of open classes."""
+
+    symbols: Words
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def spell(self, symbol: str) -> str:
+        """A symbol as it was written."""
+        return self.names.get(symbol, symbol).removesuffix(TIE)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the sentences of a model are read and written.
+
+    >>> rooms = LexicalClass("rooms", ("living room", "attic"), ("LIVING", "ATTIC"),
+    ...     aliases=(("loft", "attic"),))
+    >>> Reading((rooms,)).source(("the", "living", "room", "loft")).symbols
+    ('the', 'living room', 'attic')
+    >>> numbers = LexicalClass("numbers", (), (), pattern="[0-9]+")
+    >>> reading = Reading((numbers,))
+    >>> read = reading.source(("dim", "to", "37"))
+    >>> read.symbols, reading.write(("level", "‹numbers 1›"), read)
+    (('dim', 'to', '‹numbers 1›'), ('level', '37'))
+    """
+
+    classes: tuple[LexicalClass, ...] = ()
+    characters: bool = False
+    """Whether words are single characters."""
+    split: str | None = None
+    """A character at which target words are read apart."""
+    known: frozenset[str] | None = None
+    """The source words of the model; others may join an open class. None in training."""
+
+    def source(self, words: Words) -> Read:
+        """Read a source; raise DataError if it has two readings or too many new words."""
+        if not self.classes:
+            return Read(words)
+        names: dict[str, str] = {}
+        return Read(self._symbols(words, self._phrases[0], names), {p: w for w, p in names.items()})
+
+    def attempt(self, words: Words) -> Read | str:
+        """Read a source, or return the reason why it cannot be read."""
+        try:
+            return self.source(words)
+        except DataError as error:
+            return str(error)
+
+    def target(self, words: Words, read: Read) -> Words:
+        """Read a target of a source that was read."""
+        if self.split is not None:
+            words = tuple(part for word in words for part in _parts(word, self.split))
+        if not self.classes:
+            return words
+        names = {word: place for place, word in read.names.items()}
+        return self._symbols(words, self._phrases[1], names, joining=False)
+
+    def pair(self, pair: Pair) -> Pair:
+        """Read both sides of a pair."""
+        read = self.source(pair.source)
+        return Pair(read.symbols, self.target(pair.target, read))
+
+    def pairs(self, pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+        """Read pairs."""
+        if not self.classes and self.split is None:
+            return tuple(pairs)
+        return tuple(map(self.pair, pairs))
+
+    def readable(self, pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+        """Read pairs; leave out those that cannot be read."""
+        reads = ((pair, self.attempt(pair.source)) for pair in pairs)
+        return tuple(
+            Pair(read.symbols, self.target(pair.target, read))
+            for pair, read in reads
+            if isinstance(read, Read)
+        )
+
+    def write(self, symbols: Words, read: Read) -> Words:
+        """The words of a target, given its source."""
+        out: list[str] = []
+        tied = ""
+        for symbol in symbols:
+            words = self._spelled.get(symbol) or (read.names.get(symbol, symbol),)
+            if words[-1].endswith(TIE):
+                tied += words[-1].removesuffix(TIE)
+            else:
+                out += (tied + words[0], *words[1:])
+                tied = ""
+        return (*out, tied) if tied else tuple(out)
+
+    def _symbols(
+        self, words: Words, phrases: Phrases, names: dict[str, str], *, joining: bool = True
+    ) -> Words:
+        out: list[str] = []
+        i = 0
+        while i < len(words):
+            found = _longest(words, i, phrases)
+            if found is None:
+                out.append(
+                    self._joined(words[i], names) if joining else names.get(words[i], words[i])
+                )
+                i += 1
+                continue
+            size, symbol = found
+            for j in range(i + 1, i + size if joining else 0):
+                later = _longest(words, j, phrases)
+                if later is not None and j + later[0] > i + size and later[0] > 1:
+                    both = (words[i : i + size], words[j : j + later[0]])
+                    one, other = (
+                        shown(join_words(part, characters=self.characters)) for part in both
+                    )
+                    raise DataError(f"{one} and {other} overlap; the sentence has two readings")
+            out.append(symbol)
+            i += size
+        return tuple(out)
+
+    def _joined(self, word: str, names: dict[str, str]) -> str:
+        """The symbol of a word that is in no table: a place of an open class, or the word."""
+        if word in names or word in self._listed or is_filler(word):
+            return names.get(word, word)
+        for c, pattern in self._open:
+            if pattern is None:
+                joins = self.known is not None and word not in self.known
+            else:
+                joins = len(word) <= LONGEST and pattern.fullmatch(word) is not None
+            if joins:
+                taken = [place for place in names.values() if place in c.source]
+                if len(taken) == PLACES:
+                    raise DataError(
+                        f"{shown(word)}: more than {PLACES} new words of class {shown(c.name)}"
+                    )
+                names[word] = next(w for w in c.source if is_filler(w) and w not in taken)
+                return names[word]
+        return word
+
+    @cached_property
+    def _open(self) -> list[tuple[LexicalClass, re.Pattern[str] | None]]:
+        """The open classes, those with a pattern first."""
+        found = [(c, c.pattern and re.compile(c.pattern)) for c in self.classes if c.is_open]
+        return sorted(((c, pattern or None) for c, pattern in found), key=lambda it: not it[1])
+
+    @cached_property
+    def _listed(self) -> frozenset[str]:
+        return frozenset(word for c in self.classes for word in c.words[0])
+
+    @cached_property
+    def _phrases(self) -> tuple[Phrases, Phrases]:
+        """Phrases and other spellings, for source and target."""
+        source, target = (self._phrases_of(side) for side in (0, 1))
+        return source, target
+
+    def _phrases_of(self, side: int) -> Phrases:
+        found: dict[str, list[tuple[Words, str]]] = {}
+        for c in self.classes:
+            symbols = {word: word for word in c.words[side] if not is_filler(word)}
+            symbols |= {spelling: word for spelling, word in c.aliases if word in symbols}
+            for text, symbol in symbols.items():
+                words = self.spelled(text)
+                if words != (symbol,):
+                    found.setdefault(words[0], []).append((words, symbol))
+        return {word: sorted(some, key=lambda it: -len(it[0])) for word, some in found.items()}
+
+    @cached_property
+    def _spelled(self) -> dict[str, Words]:
+        """The words of target symbols that are phrases."""
+        words = {w: self.spelled(w) for c in self.classes for w in c.words[1] if not is_filler(w)}
+        return {symbol: spelled for symbol, spelled in words.items() if spelled != (symbol,)}
+
+    def spelled(self, text: str) -> Words:
+        """The words of a cell of a class."""
+        return tuple(text) if self.characters else tuple(text.split()) or (text,)
+
+
+def _longest(words: Words, i: int, phrases: Phrases) -> tuple[int, str] | None:
+    """The longest phrase at a position: its number of words and its symbol."""
+    for phrase, symbol in phrases.get(words[i], ()):
+        if words[i : i + len(phrase)] == phrase:
+            return len(phrase), symbol
+    return None
+
+
+def _parts(word: str, at: str) -> list[str]:
+    """A word read apart at a character, except within a number.
+
+    >>> _parts("kitchen.lamp", "."), _parts("3.5", "."), _parts("etc.", ".")
+    (['kitchen.⁀', 'lamp'], ['3.5'], ['etc.'])
+    """
+    parts = word.split(at)
+    if not all(parts) or all(part.isdigit() for part in parts):
+        return [word]
+    return [*(part + at + TIE for part in parts[:-1]), parts[-1]]

@@ -1,0 +1,155 @@
+"""Reading and writing: phrases, other spellings, open classes, words that are read apart."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from equitrans.data.classes import check_together, format_classes, read_classes
+from equitrans.data.pairs import Pair
+from equitrans.data.reading import Read, Reading
+from equitrans.errors import DataError, SymmetryError
+from equitrans.lexical import PLACES, LexicalClass
+
+ROOMS = LexicalClass(
+    "rooms",
+    ("living room", "hall", "room"),
+    ("LIVING ROOM", "HALL", "ROOM"),
+    aliases=(("front room", "living room"), ("hallway", "hall"), ("SALON", "LIVING ROOM")),
+)
+NUMBERS = LexicalClass("numbers", ("dozen",), ("12",), pattern="[0-9]+")
+NAMES = LexicalClass("names", ("ann",), ("ann",), open=True)
+
+
+def test_the_longest_phrase_is_read_as_one_symbol_and_spelled_out_again():
+    reading = Reading((ROOMS,))
+    read = reading.source(("room", "living", "room", "living"))
+    assert read.symbols == ("room", "living room", "living")
+    target = reading.target(("ROOM", "LIVING", "ROOM"), read)
+    assert target == ("ROOM", "LIVING ROOM")
+    assert reading.write(target, read) == ("ROOM", "LIVING", "ROOM")
+
+
+def test_other_spellings_are_read_as_the_word_of_the_table():
+    reading = Reading((ROOMS,))
+    read = reading.source(("the", "front", "room", "hallway"))
+    assert read.symbols == ("the", "living room", "hall")
+    assert reading.target(("SALON",), read) == ("LIVING ROOM",)
+
+
+def test_phrases_that_overlap_are_refused_with_both_readings():
+    reading = Reading((LexicalClass("c", ("new york", "york city"), ("A", "B")),))
+    assert reading.source(("york", "city")).symbols == ("york city",)
+    with pytest.raises(DataError, match="'new york' and 'york city' overlap"):
+        reading.source(("new", "york", "city"))
+
+
+def test_words_that_match_a_pattern_take_places_in_order_of_appearance():
+    reading = Reading((NUMBERS,))
+    read = reading.source(("from", "37", "to", "5", "or", "37", "dozen"))
+    one, two = "‹numbers 1›", "‹numbers 2›"
+    assert read.symbols == ("from", one, "to", two, "or", one, "dozen")
+    target = reading.target(("5", "37", "99", "12"), read)
+    assert target == (two, one, "99", "12")  # 99 is not copied
+    assert reading.write(target, read) == ("5", "37", "99", "12")
+    assert [read.spell(symbol) for symbol in read.symbols[:2]] == ["from", "37"]
+
+
+def test_unknown_words_join_an_open_class_after_training_only():
+    words = ("call", "zed", "ann")
+    assert Reading((NAMES,)).source(words).symbols == words
+    known = Reading((NAMES,), known=frozenset(["call", "ann"]))
+    read = known.source(words)
+    assert read.symbols == ("call", "‹names 1›", "ann")
+    assert known.write(("CALL", "‹names 1›"), read) == ("CALL", "zed")
+
+
+def test_a_sentence_with_more_new_words_than_places_is_refused():
+    reading = Reading((NUMBERS,))
+    some = tuple(map(str, range(PLACES)))
+    assert len(set(reading.source(some).symbols)) == PLACES
+    with pytest.raises(DataError, match="more than 16 new words of class 'numbers'"):
+        reading.source((*some, "99"))
+
+
+def test_target_words_are_read_apart_and_written_together():
+    reading = Reading(split=".")
+    target = reading.target(("set", "kitchen.lamp.left", "3.5", "etc."), Read(()))
+    assert target == ("set", "kitchen.⁀", "lamp.⁀", "left", "3.5", "etc.")
+    assert reading.write(target, Read(())) == ("set", "kitchen.lamp.left", "3.5", "etc.")
+
+
+sentences = st.lists(
+    st.sampled_from(["living", "room", "hall", "hallway", "front", "7", "8", "x"]), max_size=6
+).map(tuple)
+
+
+@given(sentences, sentences)
+def test_reading_symbols_again_changes_nothing_and_writing_inverts_reading(source, target):
+    reading = Reading((ROOMS, NUMBERS, NAMES), split=".", known=frozenset(["x", "room", "hall"]))
+    pair = reading.pair(Pair(source, target))
+    assert reading.pair(pair) == pair
+    read = reading.source(source)
+    assert reading.write(reading.target(target, read), read) == target
+
+
+def test_characters_can_be_phrases():
+    reading = Reading((LexicalClass("c", ("sh", "s"), ("ʃ", "z")),), characters=True)
+    assert reading.source(tuple("sash")).symbols == ("s", "a", "sh")
+
+
+TABLE = """\
+[[class]]
+name = "nouns"
+source = ["dog", ["living room", "front room"], "fish"]
+source_forms."plural" = ["dogs", "living rooms", ""]
+target = ["DOG", "LIVING ROOM", "FISH"]
+target_forms."old" = ["HOUND", "", ""]
+
+[[class]]
+name = "numbers"
+pattern = "[0-9]+"
+
+[[class]]
+name = "names"
+source = ["ann"]
+target = ["ann"]
+open = true
+"""
+
+
+def test_a_file_of_tables_is_read_and_written(tmp_path):
+    path = tmp_path / "classes.toml"
+    path.write_text(TABLE, encoding="utf-8")
+    nouns, numbers, names = read_classes(path)
+    assert nouns.source_forms[0] == ("plural", ("dogs", "living rooms", "‹fish plural›"))
+    assert nouns.aliases == (("front room", "living room"),)
+    assert numbers.is_open
+    assert names.open
+    text = format_classes((nouns, numbers, names))
+    path.write_text(text, encoding="utf-8")
+    assert read_classes(path) == (nouns, numbers, names)
+    assert "‹" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[[class]]\nsource = [["a", 3]]\ntarget = ["A"]', "several spellings of one word"),
+        ('[[class]]\nsource = ["a"]\ntarget = ["A"]\nsource_forms = ["b"]', "expected columns"),
+        ('[[class]]\nsource = ["‹a b›"]\ntarget = ["A"]', "reserved"),
+        ("[[class]]\npattern = 3", "pattern is 3; expected a string"),
+        ('[[class]]\nopen = "yes"', "open is 'yes'; expected true or false"),
+        ("[[class]]\nopen = true\n[[class]]\nopen = true", "one can be open without"),
+    ],
+)
+def test_a_malformed_table_raises_with_its_path(tmp_path, text, message):
+    path = tmp_path / "classes.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises((DataError, SymmetryError), match=message) as error:
+        read_classes(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_spelling_of_two_classes_is_refused():
+    other = LexicalClass("other", ("hallway",), ("X",))
+    with pytest.raises(SymmetryError, match="spelling 'hallway' is in two classes"):
+        check_together((ROOMS, other))
