@@ -117,6 +117,15 @@ def add_columns(parser: Parser) -> None:
     )
 
 
+def add_split_words(parser: Parser) -> None:
+    """Add --split-words."""
+    parser.add_argument(
+        "--split-words",
+        metavar="SIGN",
+        help="read target words apart at this sign, such as . in kitchen.lamp",
+    )
+
+
 def add_pairs(parser: Parser) -> None:
     """Add the options of commands that compare a model with pairs, for ``find_pairs``."""
     where = parser.add_mutually_exclusive_group()

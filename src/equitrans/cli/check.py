@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from equitrans.cli.arguments import Parser, add_columns, add_json, open_input
+from equitrans.cli.arguments import Parser, add_columns, add_json, add_split_words, open_input
 from equitrans.cli.console import Console
 from equitrans.data import DataConfig, File, Finding, Inspection, inspect_pairs, read_classes
 from equitrans.errors import DataError, few
@@ -34,6 +34,7 @@ def options() -> Parser:
     parser.add_argument("--classes", metavar="FILE", help="check this TOML file of classes too")
     add_columns(parser)
     parser.add_argument("--characters", action="store_true", help="words are single characters")
+    add_split_words(parser)
     add_json(parser)
     return parser
 
@@ -44,6 +45,7 @@ def run(arguments: Sequence[str]) -> int:
     found = inspect_pairs(
         open_input(asked.data),
         characters=asked.characters,
+        split_words=asked.split_words,
         columns=asked.columns,
         classes=() if asked.classes is None else read_classes(asked.classes),
     )
@@ -78,16 +80,24 @@ def _lines(finding: Finding) -> str:
 def warn_of(console: Console, config: DataConfig) -> None:
     """Print what harms training in the file of some settings."""
     if config.file is not None:
-        warn(console, config.file, characters=config.characters, columns=config.columns)
+        names = ("characters", "split_words", "columns")
+        warn(console, config.file, **{name: getattr(config, name) for name in names})
 
 
-def warn(console: Console, file: File, *, characters: bool, columns: str | None) -> None:
+def warn(
+    console: Console,
+    file: File,
+    *,
+    characters: bool,
+    columns: str | None,
+    split_words: str | None = None,
+) -> None:
     """Print the findings that harm training, and the columns that are ignored, in short. Raise
     DataError if several lines are not pairs; the reader reports a single one.
     """
     if isinstance(file, str) and not os.path.isfile(file):
         return  # a pipe can be read once only, and a missing file has a message of its own
-    found = inspect_pairs(file, characters=characters, columns=columns)
+    found = inspect_pairs(file, characters=characters, columns=columns, split_words=split_words)
     name = file if isinstance(file, str) else "FILE"
     if found.unreadable > 1:
         first = min(found.serious, key=lambda finding: finding.lines or (math.inf,))

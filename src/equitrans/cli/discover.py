@@ -9,12 +9,21 @@ from typing import Any
 
 from rich.table import Table
 
-from equitrans.cli.arguments import Parser, add_columns, add_json, add_scan_dir, open_input
+from equitrans.cli.arguments import (
+    Parser,
+    add_columns,
+    add_json,
+    add_scan_dir,
+    add_split_words,
+    open_input,
+)
 from equitrans.cli.check import warn
 from equitrans.cli.console import Console
 from equitrans.data import (
     Discovery,
     Pair,
+    Reading,
+    class_to_json,
     discover,
     format_classes,
     join_words,
@@ -23,6 +32,7 @@ from equitrans.data import (
 )
 from equitrans.errors import ConfigError
 from equitrans.files import write_atomically
+from equitrans.lexical import is_filler, written
 
 ABOUT = """\
 Find the lexical classes of pairs: words that can be exchanged together with their translations.
@@ -46,6 +56,7 @@ def options() -> Parser:
     add_scan_dir(parser)
     add_columns(parser)
     parser.add_argument("--characters", action="store_true", help="words are single characters")
+    add_split_words(parser)
     parser.add_argument(
         "--tolerance",
         type=float,
@@ -86,14 +97,16 @@ def _pairs(asked: argparse.Namespace) -> tuple[Pair, ...]:
         file,
         characters=asked.characters,
         columns=asked.columns,
+        split_words=asked.split_words,
     )
-    return read_pairs(file, characters=asked.characters, columns=asked.columns)
+    pairs = read_pairs(file, characters=asked.characters, columns=asked.columns)
+    return Reading(split=asked.split_words).pairs(pairs)
 
 
 def _content(found: Discovery) -> dict[str, Any]:
     return {
         "classes": [
-            asdict(c) | asdict(e) for c, e in zip(found.classes, found.evidence, strict=True)
+            class_to_json(c) | asdict(e) for c, e in zip(found.classes, found.evidence, strict=True)
         ],
         "left_out": found.left_out,
         "misfits": found.misfits,
@@ -108,14 +121,27 @@ def _print(found: Discovery, *, characters: bool) -> None:
         return f"{source} → {target}"
 
     for c, evidence in zip(found.classes, found.evidence, strict=True):
-        table = Table("source", "target", "", title=c.name, title_justify="left", box=None)
-        for source, target in zip(c.source, c.target, strict=True):
-            table.add_row(source, target, evidence.thin.get(source, ""))
+        titles = [name or "source" for name, _ in c.columns[0]]
+        table = Table(*titles, "target", "", title=c.name, title_justify="left", box=None)
+        aliases: defaultdict[str, list[str]] = defaultdict(list)
+        for spelling, word in c.aliases:
+            aliases[word].append(spelling)
+        rows = zip(*(column for _, column in c.columns[0]), strict=True)
+        for cells, target in zip(rows, c.target, strict=True):
+            if not is_filler(target):
+                shown = [" ~ ".join([w, *aliases[w]]) if written([w]) else "" for w in cells]
+                table.add_row(*shown, target, evidence.thin.get(cells[0], ""))
+        if c.is_open:
+            what = "unknown words" if c.pattern is None else f"words like {c.pattern}"
+            table.add_row(what, *[""] * len(c.source_forms), "the same", "")
         console.print(table)
-        console.print(
-            f"  {evidence.confirmed} pairs confirm it, {evidence.contradicted} contradict it; "
-            f"for example {show(evidence.example[0])}, and {show(evidence.example[1])}\n"
-        )
+        for note in evidence.notes:
+            console.print(f"  {note}")
+        text = f"{evidence.confirmed} pairs confirm it, {evidence.contradicted} contradict it"
+        if evidence.example is not None:
+            one, other = map(show, evidence.example)
+            text += f"; for example {one}, and {other}"
+        console.print(f"  {text}\n")
     if not found.classes:
         console.print("no classes were found")
     reasons: defaultdict[str, list[str]] = defaultdict(list)

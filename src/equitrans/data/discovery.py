@@ -3,12 +3,23 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from equitrans.data.grouping import Abstract, Tally, abstract, group_words, is_sound
-from equitrans.data.lexicon import Lexicon, find_lexicon
+from equitrans.data.adoption import adopt, copied_group, pool_copies
+from equitrans.data.grouping import (
+    Abstract,
+    Tally,
+    abstract,
+    group_words,
+    is_sound,
+)
+from equitrans.data.lexemes import Lexemes, find_lexemes
+from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair
+from equitrans.lexical import is_filler
 from equitrans.paper import LexicalClass
+
+ADOPTED = "stands where other words of the class stand; no sentences differ in this word only"
 
 
 @dataclass(frozen=True)
@@ -17,9 +28,11 @@ class Evidence:
 
     confirmed: int
     contradicted: int
-    example: tuple[Pair, Pair]
+    example: tuple[Pair, Pair] | None
     thin: dict[str, str]
     """Words with little evidence for the class, and what the evidence is."""
+    notes: tuple[str, ...] = ()
+    """The evidence for phrases, other spellings, columns and new words."""
 
 
 @dataclass(frozen=True)
@@ -43,36 +56,67 @@ def discover(pairs: Iterable[Pair], *, tolerance: float = 0.2) -> Discovery:
 
     >>> pairs = [Pair((w, "twice"), (w.upper(),) * 2) for w in ("walk", "look")]
     >>> alone = [Pair((w,), (w.upper(),)) for w in ("walk", "jump")]
-    >>> discover([*pairs, *alone]).classes
-    (LexicalClass(name='class1', source=('walk', 'look', 'jump'), target=('WALK', 'LOOK', 'JUMP')),)
+    >>> found = discover([*pairs, *alone]).classes
+    >>> [(c.source, c.target) for c in found]
+    [(('walk', 'look', 'jump'), ('WALK', 'LOOK', 'JUMP'))]
     """
     distinct = list(dict.fromkeys(pairs))
-    lexicon = find_lexicon(distinct, tolerance=tolerance)
-    grouping = group_words(distinct, lexicon, tolerance=tolerance)
-    return _report(
-        distinct, grouping.group, lexicon, grouping.thin, grouping.alone | lexicon.missing
+    lexemes, lexicon = find_lexemes(distinct, tolerance=tolerance)
+    lexicon = without_fillers(lexicon)
+    originals: defaultdict[Pair, list[Pair]] = defaultdict(list)
+    for pair, other in zip(distinct, lexemes.write(distinct), strict=True):
+        originals[other].append(pair)
+    written = list(originals)
+    grouping = group_words(written, lexicon, tolerance=tolerance)
+    if pool := pool_copies(written, lexicon, grouping.lonely):
+        grouping = group_words(written, lexicon, tolerance=tolerance, together=pool)
+    lonely = [*grouping.lonely, *pool]
+    group = adopt(written, grouping.group, lexicon, lonely, tolerance=tolerance)
+    size = Counter(group.values())
+    adopted = {word: ADOPTED for word in lonely if size[group[word]] > 1}
+    reasons = {w: why for w, why in grouping.alone.items() if w not in adopted} | lexicon.missing
+    return _report(originals, group, lexicon, lexemes, grouping.thin | adopted, reasons)
+
+
+def without_fillers(lexicon: Lexicon) -> Lexicon:
+    """The lexicon without the places of numbers and the marks of columns."""
+    return Lexicon(
+        {word: t for word, t in lexicon.target.items() if not is_filler(word)},
+        {word: why for word, why in lexicon.missing.items() if not is_filler(word)},
     )
 
 
 def _report(
-    pairs: Sequence[Pair],
+    originals: Mapping[Pair, Sequence[Pair]],
     group: Mapping[str, int],
     lexicon: Lexicon,
+    lexemes: Lexemes,
     thin: Mapping[str, str],
     left_out: dict[str, str],
 ) -> Discovery:
-    """The discovery with classes in order of their first words."""
+    """The discovery with classes in order of their first words, numbers last."""
     size = Counter(group.values())
-    in_class = {word: g for word, g in group.items() if size[g] > 1}
+    special = {*lexemes.aliases.values(), *map(" ".join, lexemes.phrases)}
+    special |= {stem for stem, _ in lexemes.columns.values()}
+    in_class = {word: g for word, g in group.items() if size[g] > 1 or word in special}
     members: defaultdict[int, list[str]] = defaultdict(list)
     for word, g in in_class.items():
         members[g].append(word)
-    forms = _by_form(pairs, in_class, lexicon)
+    forms = _by_form(originals, in_class, lexicon)
     classes, evidence = [], []
     for number, words in enumerate(members.values(), start=1):
-        translations = tuple(lexicon.target[word] for word in words)
-        classes.append(LexicalClass(f"class{number}", tuple(words), translations))
-        evidence.append(_evidence(words, forms, thin))
+        c = _table(f"class{number}", words, lexicon, lexemes)
+        classes.append(c)
+        notes = _notes(c, lexemes)
+        evidence.append(replace(_evidence(words, forms, thin, originals), notes=notes))
+    if (copied := copied_group(group, lexicon)) is not None:
+        which = list(members).index(copied)
+        classes[which] = replace(classes[which], open=True)
+        note = "its words are copied and most words are of it, so unknown words join it"
+        evidence[which] = replace(evidence[which], notes=(*evidence[which].notes, note))
+    if lexemes.numbers is not None:
+        classes.append(lexemes.numbers)
+        evidence.append(_number_evidence(originals, lexemes.numbers))
     outvoted = {
         pair
         for form in forms
@@ -81,8 +125,59 @@ def _report(
         for pair in same
     }
     # a misfit has a rarer target than other pairs of its form, or a translation without its word
-    misfits = [p for p in pairs if p in outvoted or not is_sound(p, in_class, lexicon)]
+    misfits = [
+        original
+        for pair, some in originals.items()
+        if pair in outvoted or not is_sound(pair, in_class, lexicon)
+        for original in some
+    ]
+    known = {word for c in classes for word in (*c.words[0], *(s for s, _ in c.aliases))}
+    left_out = {word: why for word, why in left_out.items() if word not in known}
     return Discovery(tuple(classes), tuple(evidence), left_out, tuple(misfits))
+
+
+def _table(name: str, words: Sequence[str], lexicon: Lexicon, lexemes: Lexemes) -> LexicalClass:
+    """The table of some stems: their columns and other spellings."""
+    row = {word: i for i, word in enumerate(words)}
+    columns: dict[str, list[str]] = {}
+    for form, (stem, column) in lexemes.columns.items():
+        if stem in row:
+            columns.setdefault(column, [""] * len(words))[row[stem]] = form
+    cells = {*words, *(form for column in columns.values() for form in column)}
+    return LexicalClass(
+        name,
+        tuple("" if is_filler(word) else word for word in words),
+        tuple(lexicon.target[word] for word in words),
+        tuple((column, tuple(forms)) for column, forms in columns.items()),
+        aliases=tuple((form, of) for form, of in lexemes.aliases.items() if of in cells),
+    )
+
+
+def _notes(c: LexicalClass, lexemes: Lexemes) -> tuple[str, ...]:
+    """What speaks for the phrases, other spellings and columns of a class."""
+    phrases = {" ".join(g): t for g, t in lexemes.phrases.items()}
+    return (
+        *(
+            f"{word!r} is in the same pairs as {phrases[word]}"
+            for word in c.source
+            if word in phrases
+        ),
+        *(f"{form!r} has the targets of {of!r} in the same contexts" for form, of in c.aliases),
+        *(
+            f"{sum(map(bool, column))} words have a form {name!r}"
+            for name, forms in c.source_forms
+            for column in [[not is_filler(form) for form in forms]]
+        ),
+    )
+
+
+def _number_evidence(originals: Mapping[Pair, Sequence[Pair]], numbers: LexicalClass) -> Evidence:
+    places = {*numbers.source}
+    copied = [some for pair, some in originals.items() if places & {*pair.source} & {*pair.target}]
+    pairs = [pair for some in copied for pair in some]
+    note = f"numbers of {len(pairs)} pairs are copied, so every number is"
+    example = (pairs[0], pairs[1]) if len(pairs) > 1 else None
+    return Evidence(len(pairs), 0, example, {}, (note,))
 
 
 def _by_form(
@@ -97,7 +192,10 @@ def _by_form(
 
 
 def _evidence(
-    words: Sequence[str], forms: Iterable[dict[Abstract, list[Pair]]], thin: Mapping[str, str]
+    words: Sequence[str],
+    forms: Iterable[dict[Abstract, list[Pair]]],
+    thin: Mapping[str, str],
+    originals: Mapping[Pair, Sequence[Pair]],
 ) -> Evidence:
     """Count the pairs that differ in words of the class only, and choose the shortest example."""
     tally, example = Tally(), None
@@ -117,12 +215,11 @@ def _evidence(
             if example is None or _length(first) < _length(example[0]):
                 example = first, second
             support.update({word for key in chosen for word in key})
-    assert example is not None  # groups are merged on confirmations only
     weak = {w: "only one form of sentence confirms it" for w in words if support[w] == 1}
     return Evidence(
         tally.confirmed,
         tally.contradicted,
-        example,
+        example and (originals[example[0]][0], originals[example[1]][0]),
         {**weak, **{w: thin[w] for w in words if w in thin}},
     )
 

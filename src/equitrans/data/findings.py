@@ -145,7 +145,11 @@ def about_compounds(source: Side, target: Side) -> Iterator[Finding]:
             f"{len(made)} target words join several words: {named(word)} looks made of "
             f"{' and '.join(map(named, free))}"
         )
-        advice = "write them apart; a model knows nothing of the parts of a word"
+        (sign, _), *_ = Counter(s for w in made for s in set(_BREAK.findall(w))).most_common(1)
+        advice = (
+            f"write them apart, or read them apart with --split-words {sign}; a model knows "
+            "nothing of the parts of a word"
+        )
         yield Finding("compound", message, target.lines(made), advice, serious=True)
 
 
@@ -153,6 +157,8 @@ def about_classes(
     classes: tuple[LexicalClass, ...], pairs: Sequence[tuple[int, Pair]], *, characters: bool
 ) -> Iterator[Finding]:
     """Class words that are in no sentence, and sentences that the classes read in two ways."""
+    if not classes:
+        return
     reading = Reading(classes, characters)
     seen: tuple[set[str], set[str]] = (set(), set())
     wrong: list[int] = []

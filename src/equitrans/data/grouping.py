@@ -26,6 +26,8 @@ BLANK = -1
 ALONE: Abstract = ((BLANK, 0),)
 """The context of a word that is the whole source. It can contradict an exchange but not confirm it,
 because every word that has a translation fits it."""
+NO_CONTEXT = "no other word occurs in its contexts"
+"""The reason of a word that cannot be compared with any other."""
 NEIGHBOURS = 8
 """Each group in a context is compared with this many others; comparing all takes quadratic time."""
 
@@ -55,11 +57,19 @@ class Grouping:
     thin: dict[str, str]
     alone: dict[str, str]
 
+    @property
+    def lonely(self) -> list[str]:
+        """The words that cannot be compared with any other."""
+        return [word for word, why in self.alone.items() if why == NO_CONTEXT]
 
-def group_words(pairs: Sequence[Pair], lexicon: Lexicon, *, tolerance: float) -> Grouping:
-    """Group the exchangeable words of some distinct pairs."""
+
+def group_words(
+    pairs: Sequence[Pair], lexicon: Lexicon, *, tolerance: float, together: Iterable[str] = ()
+) -> Grouping:
+    """Group the exchangeable words of some distinct pairs; ``together`` begin in one group."""
     sound = [pair for pair in pairs if is_sound(pair, lexicon.target, lexicon)]
     group = {word: i for i, word in enumerate(lexicon.target)}
+    group |= dict.fromkeys(together, min((group[word] for word in together), default=0))
     table = table_of(sound, group, lexicon)
     # if some pairs are wrong, two wrong ones may agree by chance
     several = 2 if len(sound) == len(pairs) else 3
@@ -292,7 +302,7 @@ def _reason(
     if fits:
         return f"fits {fits[0]!r}, but as one class their pairs contradict each other"
     if not near:
-        return "no other word occurs in its contexts"
+        return NO_CONTEXT
     other, tally = max(near.items(), key=lambda item: (item[1].confirmed, -item[1].contradicted))
     return (
         f"exchanging it with {names[other]!r} is confirmed {tally.confirmed} times and "

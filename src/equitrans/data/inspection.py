@@ -15,6 +15,7 @@ from equitrans.data.findings import (
     count,
 )
 from equitrans.data.pairs import File, LineError, Pair, join_words, parse_columns, parse_lines
+from equitrans.data.reading import Reading
 from equitrans.errors import few, shown
 from equitrans.paper import LexicalClass
 from equitrans.settings import LONGEST_SENTENCE
@@ -66,21 +67,24 @@ def inspect_pairs(
     file: File,
     *,
     characters: bool = False,
+    split_words: str | None = None,
     columns: str | None = None,
     classes: Iterable[LexicalClass] = (),
 ) -> Inspection:
-    r"""Look at all lines of a file, readable or not, and at the classes for it.
+    r"""Look at all lines of a file, readable or not, and at the classes for it. ``split_words`` is
+    a character at which target words are read apart.
 
     >>> found = inspect_pairs([b"source\ttarget\n", b"dim it\tDIM\n", b"dim it\tLAMP\n"])
     >>> [finding.kind for finding in found.serious]
     ['header', 'conflict']
     """
     rows, errors = [], []
+    reading = Reading(split=split_words)
     for number, text, pair in parse_lines(file, characters=characters, columns=columns):
         if isinstance(pair, LineError):
             errors.append((number, pair))
         else:
-            rows.append(_Row(number, text, pair))
+            rows.append(_Row(number, text, reading.pair(pair)))
     source, target = (
         Side(name, [(row.number, row.pair[i]) for row in rows]) for i, name in enumerate(SIDES)
     )

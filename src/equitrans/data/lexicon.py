@@ -14,6 +14,9 @@ KEPT = 0.25
 """Smallest fraction of a word's pairs that has its translation. It is below 1 - tolerance because
 some rules drop words, as in ``x instead of y``."""
 
+COPIES, MOST = 3, 0.8
+"""Smallest number of words that are copied, and their share among words that both sides have."""
+
 Places = dict[str, tuple[int, ...]]
 """The numbers of the sentences in which each word occurs."""
 
@@ -44,8 +47,14 @@ def find_lexicon(pairs: Sequence[Pair], *, tolerance: float = 0.2) -> Lexicon:
 
     ``tolerance`` is the largest fraction of a target word's pairs that may lack its source word.
     """
-    sources, targets = _places(p.source for p in pairs), _places(p.target for p in pairs)
-    found, missing, settled = _exact(sources, targets)
+    sources, targets = places_of(p.source for p in pairs), places_of(p.target for p in pairs)
+    copied = _copied(sources, targets, tolerance)
+    found, missing, settled = _exact(
+        {w: p for w, p in sources.items() if w not in copied},
+        {w: p for w, p in targets.items() if w not in copied},
+    )
+    found |= {word: word for word in copied}
+    settled |= copied
     open_sources = {w: p for w, p in sources.items() if w not in found and w not in missing}
     open_targets = {w: p for w, p in targets.items() if w not in settled}
     together = _together(pairs, open_sources, open_targets)
@@ -81,12 +90,25 @@ def _why(together: Counter[str], pairs: int, targets: Places, total: int, tolera
     return "no target word occurs in the same pairs"
 
 
-def _places(sentences: Iterable[tuple[str, ...]]) -> Places:
+def places_of(sentences: Iterable[tuple[str, ...]]) -> Places:
+    """The numbers of the sentences in which each word occurs."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for number, sentence in enumerate(sentences):
         for word in dict.fromkeys(sentence):
             places[word].append(number)
     return {word: tuple(numbers) for word, numbers in places.items()}
+
+
+def _copied(sources: Places, targets: Places, tolerance: float) -> set[str]:
+    """The words that are copied, if most words that both sides have are: then rare ones are too."""
+    both = sources.keys() & targets.keys()
+    copied = {
+        word
+        for word in both
+        if (together := len({*sources[word]} & {*targets[word]})) >= KEPT * len(sources[word])
+        and together >= (1 - tolerance / 2) * len(targets[word])
+    }
+    return copied if len(copied) >= max(COPIES, MOST * len(both)) else set()
 
 
 def _exact(sources: Places, targets: Places) -> tuple[dict[str, str], dict[str, str], set[str]]:

@@ -12,7 +12,7 @@ from equitrans.data.discovery import discover
 from equitrans.data.pairs import HoldOut, Pair, hold_out, parse_columns, read_pairs
 from equitrans.data.reading import Reading
 from equitrans.data.scan import CLASSES, load_split
-from equitrans.errors import ConfigError, DataError, nearest, shown
+from equitrans.errors import ConfigError, nearest, shown
 from equitrans.lexical import is_filler
 from equitrans.paper import LexicalClass
 from equitrans.settings import check_pairs, check_settings
@@ -146,9 +146,7 @@ def load_classes(
 ) -> tuple[LexicalClass, ...]:
     """Classes by their name, from a TOML file, or discovered in the pairs."""
     if chosen == "discover":
-        if not (found := discover(pairs).classes):
-            raise DataError("no classes were found in the pairs; 'equitrans discover' says why")
-        return found
+        return discover(pairs).classes
     if chosen in named:
         return named[chosen]
     if Path(chosen).suffix != ".toml" and not Path(chosen).exists():

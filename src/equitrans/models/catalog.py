@@ -73,7 +73,7 @@ def _transducer(
     if config.translator == "table":
         translator: TableTranslator | Translator = TableTranslator(symmetry)
     else:
-        translator = Translator(symmetry, k=config.k, d=config.d)
+        translator = Translator(symmetry, k=config.k, d=config.d, scaled=config.scaled)
     if config.aligner == "recursive":
         return RecursiveTransducer(symmetry, translator, marginal, learned or Learned.nothing())
     aligner = Aligner(

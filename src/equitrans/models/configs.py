@@ -38,6 +38,8 @@ class TransducerConfig:
             to count earlier
         warm_start: share of training, at its start, with uniform alignments; the model then
             learns to translate words before it learns to align them
+        scaled: the sums over the words of a class of more than four are scaled to four, so that
+            large classes are learned as fast as small ones; false in models of version 0.2
 
     """
 
@@ -53,6 +55,7 @@ class TransducerConfig:
     dropout: float = 0.3
     forget_bias: float = 1.0
     warm_start: float = 0.05
+    scaled: bool = True
 
     def __post_init__(self) -> None:
         check_settings("model", self)

@@ -24,11 +24,10 @@ DIRECT = 32
 
 
 class Stack(nn.Module):
-    """The three layers of one class; their weights ω, ψ and ρ have one row per orbit. ω has these
-    rows for each source column, and ρ for each target column.
-    """
+    """The three layers of one class; ω, ψ and ρ have one row per orbit, ω and ρ for each column."""
 
     count: Float[Tensor, " o"]
+    scale = 1.0  # of sums over rows, so that large classes learn as fast as small ones
 
     def __init__(
         self, n: int, *, kind: GroupKind, k: int, d: int, columns: tuple[int, int] = (1, 1)
@@ -55,14 +54,14 @@ class Stack(nn.Module):
     def conv(self, f: Float[Tensor, "o k"]) -> Float[Tensor, "o d"]:
         """G-Conv, ``φ(g) = Σ_h f(h) ψ[g⁻¹∘h]`` (eq. 1): row o holds φ(g) for g∘x = o."""
         if self.symmetric:
-            return two_orbit_sum(f, self.psi, self.n)
+            return two_orbit_sum(f, self.psi * self.scale, self.n)
         # row o of f is f(h) at h = −o, and with j = h − g it is f(−g − j)
-        return cyclic_sum(f, self.psi, sign=-1)
+        return cyclic_sum(f, self.psi * self.scale, sign=-1)
 
     def decode(self, phi: Float[Tensor, "o d"]) -> Float[Tensor, " cn"]:
         """G-Decode, ``decode(φ)[y] = Σ_h φ(h) ρ[h⁻¹∘y]`` (eq. 3): a logit for y, by column."""
         logits = []
-        for rho in self.rho[:, :, None].chunk(self.columns[1]):
+        for rho in (self.rho[:, :, None] * self.scale).chunk(self.columns[1]):
             if self.symmetric:
                 same, other = two_orbit_sum(phi, rho, self.n)[:, 0].unbind()
                 logits += [same[None], other.expand(self.n - 1)]
@@ -77,12 +76,13 @@ class Stack(nn.Module):
         logits of the target words of the class, one source column after the other.
         """
         phis = [torch.tanh(self.conv(torch.tanh(embedded))) for embedded in self.embed()]
-        pooled = torch.stack([self.count @ phi for phi in phis])
+        pooled = torch.stack([self.count @ phi for phi in phis]) * self.scale
         return pooled, torch.cat([self.decode(phi) for phi in phis])
 
     def fixed(self, embedded: Float[Tensor, "x k"]) -> Float[Tensor, "x d"]:
         """``Σ_h φ(h)`` of words that the group does not move; their features are equal at all h."""
-        return torch.tanh(embedded @ torch.tensordot(self.count, self.psi, 1)) * self.n
+        psi = torch.tensordot(self.count, self.psi, 1) * self.scale
+        return torch.tanh(embedded @ psi) * (self.n * self.scale)
 
     def mean_rho(self) -> Float[Tensor, "c d"]:
         """ρ of every word of each target column, for source words outside the class."""

@@ -56,7 +56,7 @@ class Translator(WordTranslator):
     member: Int[Tensor, "2 q"]  # the target words of a class, for each of its source columns
     never: Float[Tensor, " y"]  # −inf at PAD and BOS
 
-    def __init__(self, symmetry: Symmetry, *, k: int, d: int) -> None:
+    def __init__(self, symmetry: Symmetry, *, k: int, d: int, scaled: bool = True) -> None:
         super().__init__()
         self.actions = symmetry.source_action, symmetry.target_action
         # without classes, EOS is a class of one word: the trivial group moves nothing
@@ -68,6 +68,8 @@ class Translator(WordTranslator):
             Stack(n, kind=kinds[c], k=k, d=d, columns=(home.count(c), there.count(c)))
             for c, n in {c: len(words) for c, words in zip(home, sources, strict=True)}.items()
         ]
+        for factor in factors:
+            factor.scale = min(1.0, 4 / factor.n) if scaled else 1.0
         self.factors = nn.ModuleList(factors)
         pairs = product(enumerate(home), zip(there, targets, strict=True))
         own = [(w, s) for (s, c), (b, words) in pairs if b == c for w in words]

@@ -95,7 +95,7 @@ def read_description(directory: Path) -> Description:
     words = read_part(directory / "vocabulary.json")
     with describing(directory):
         kind = find_model(config.get("kind", "transducer"))  # old directories have no kind
-        model = from_dict(kind, config["model"], section="model")
+        model = from_dict(kind, model_settings(config), section="model")
         symmetry = symmetry_from_json(words, model.group)
         length = config["max_length"]
         if type(length) is not int or not 1 <= length <= LONGEST_PREDICTION:
@@ -111,6 +111,13 @@ def read_description(directory: Path) -> Description:
             learned = learned_from_json(read_part(directory / GRAMMAR), symmetry)
         origin = Origin.of_config(config)
         return Description(model, symmetry, length, characters, split, learned, origin)
+
+
+def model_settings(config: dict[str, Any]) -> Any:
+    """The settings of a model in config.json; an old transducer has no scaled sums."""
+    old = {"scaled": False} if config.get("kind", "transducer") == "transducer" else {}
+    settings = config["model"]
+    return old | settings if isinstance(settings, dict) else settings
 
 
 @contextmanager

@@ -37,14 +37,15 @@ def fit(
     training: TrainingConfig | None = None,
     seed: int = 0,
     characters: bool = False,
+    split_words: str | None = None,
 ) -> Trained:
     """Train on pairs in memory, without a directory; return the model of the best epoch.
 
     ``classes="discover"`` finds the classes in the pairs; there may be none. The default training
     settings are those of the model's recipe. A model that does not fit its pairs and rules that are
     not to be trusted give a LearningWarning. ``characters`` makes every character of a string a
-    word. Calls in several threads run one after the other, because torch has one random generator
-    for all threads.
+    word; ``split_words`` is a character at which target words are read apart. Calls in several
+    threads run one after the other, because torch has one random generator for all threads.
 
     >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
     >>> verbs = LexicalClass("verbs", ("walk", "jump"), ("WALK", "JUMP"))
@@ -62,10 +63,10 @@ def fit(
         raise DataError("there are no pairs to learn from")
     check_pairs(pairs)
     if classes == "discover":
-        classes = discover(pairs).classes
-    classes = check_classes(classes)
+        classes = discover(Reading(split=split_words).pairs(pairs)).classes
+    reading = Reading(check_classes(classes), characters, split_words)
     with _ONE_AT_A_TIME:
-        trained = _fit(pairs, classes, model, training, seed=seed, characters=characters)
+        trained = _fit(pairs, reading, model, training, seed=seed)
     rules = () if trained.grammar is None else trained.grammar.warnings
     found = [f"learned rules: {warning}" for warning in rules]
     if (warning := misfit_warning(trained, pairs, seed=seed)) is not None:
@@ -80,22 +81,21 @@ _ONE_AT_A_TIME = threading.Lock()
 
 def _fit(
     pairs: tuple[Pair, ...],
-    classes: tuple[LexicalClass, ...],
+    reading: Reading,
     model: ModelConfig,
     training: TrainingConfig,
     *,
     seed: int,
-    characters: bool,
 ) -> Trained:
     train, valid = hold_out(pairs, fraction=0.1, how="random", seed=seed)
-    reading = Reading(classes, characters)
-    data = Data(train, valid, (), classes, "pairs in memory", "", reading=reading)
+    data = Data(train, valid, (), reading.classes, "pairs in memory", "", reading=reading)
     read = reading.pairs(pairs)
     trained = Trained.new(
         model,
-        Symmetry.of(classes, read, model.group),
+        Symmetry.of(reading.classes, read, model.group),
         max_length=longest_prediction(read, model),
-        characters=characters,
+        characters=reading.characters,
+        split=reading.split,
         seed=seed,
     )
     learning = start(trained.model, model, training, data, seed=seed)

@@ -53,7 +53,7 @@ from equitrans.settings import check_seed
 from equitrans.training.cards import Figures
 from equitrans.training.checkpoints import Checkpoint
 from equitrans.training.config import RunConfig
-from equitrans.training.directories import WEIGHTS, write_grammar
+from equitrans.training.directories import WEIGHTS, model_settings, write_grammar
 from equitrans.training.learning import Learning, Report, Step, longest_prediction, start
 from equitrans.training.logs import check_orbits, check_step, read_log, trim_log
 from equitrans.training.tensors import pack
@@ -120,6 +120,7 @@ class Run:
         refuse_links(path)
         content = read_part(path / "config.json")
         try:
+            content["model"] = model_settings(content)
             # without a checkpoint training starts again, from the same random weights
             check_seed(content["seed"])
             trained = Trained.load_description(path, seed=content["seed"])

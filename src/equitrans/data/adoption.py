@@ -1,0 +1,230 @@
+"""Words that no comparison groups, such as rare ones, join the class whose places they stand in.
+
+A word has a *profile*: the neighbours of its occurrences in the source, and of its translation in
+the target. Two groups are joined if one code for both their profiles is shorter than two codes, and
+if no pairs contradict the joined group. The best join comes first.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from equitrans.data.grouping import Abstract, abstract, groups_in
+from equitrans.data.lexicon import Lexicon
+from equitrans.data.pairs import Pair
+
+SEEDS = 60
+"""Largest number of words without a class that are compared with each other, the most frequent
+ones; the others are compared with classes only."""
+
+OPEN = 4
+"""Smallest number of words of a class that unknown words join."""
+
+SLACK = 0.05
+"""Largest number of bits that a join loses in one place, per occurrence of the rarer group."""
+
+STRANGE = 7.0
+"""Bits of the surprise that no pair of a word was compared with a pair of a class, above which the
+word does not join it."""
+
+LEAST = 4.0
+"""Smallest number of bits that a join saves."""
+
+ROUNDS = 12
+"""Largest number of passes over all words; later ones join groups that earlier ones made."""
+
+PLACES = 6
+"""Before and after the word, before and after its translation, and both for each."""
+
+BOTH = (4, 5)
+"""The places that are two neighbours at once."""
+
+COVERED = 0.8
+"""Smallest share of a group's occurrences that stand between two neighbours of the group it joins,
+in the source and in the target."""
+
+LEXEME = "‹a lexeme›"
+"""A neighbour that has a translation."""
+
+Profile = tuple[Counter[object], ...]
+"""The neighbours of a word, by place."""
+
+
+def adopt(
+    pairs: Sequence[Pair],
+    group: Mapping[str, int],
+    lexicon: Lexicon,
+    lonely: Iterable[str],
+    *,
+    tolerance: float,
+) -> dict[str, int]:
+    """The groups after ``lonely`` words have joined each other and other groups."""
+    group, lonely = dict(group), set(lonely)
+    if not lonely:
+        return group
+    profiles = _profiles(pairs, group, lexicon)
+    compared = _compared(pairs, group, lexicon)
+    for _ in range(ROUNDS):
+        joined = _joins(profiles, group, lonely, compared)
+        if not joined:
+            break
+        new = {word for word, g in group.items() if g in joined}
+        after = {word: joined.get(g, g) for word, g in group.items()}
+        lonely -= (bad := _contradicted(pairs, after, lexicon, new, tolerance))
+        group = {word: g if word in bad else after[word] for word, g in group.items()}
+    if (copied := copied_group(group, lexicon)) is None:
+        return group
+    settled = {g for word, g in group.items() if word not in lonely}
+    copies = {w for w in lonely if lexicon.target[w] == w and group[w] not in settled}
+    after = group | dict.fromkeys(copies, copied)
+    bad = _contradicted(pairs, after, lexicon, copies, tolerance)
+    return {word: g if word in bad else after[word] for word, g in group.items()}
+
+
+def pool_copies(pairs: Sequence[Pair], lexicon: Lexicon, lonely: Iterable[str]) -> set[str]:
+    """The words that are copied and stand in the same places, if most source words are copied and
+    cannot be compared: they are one group until pairs contradict it.
+    """
+    copies = {word for word, translation in lexicon.target.items() if word == translation}
+    words = len(lexicon.target) + len(lexicon.missing)
+    if len(copies.intersection(lonely)) < max(OPEN, words / 2):
+        return set()
+    return _in_one_place(copies, _profiles(pairs, lexicon.target, lexicon))
+
+
+def _in_one_place(words: set[str], profiles: Mapping[str, Profile]) -> set[str]:
+    """The words that stand between neighbours which other words stand between too."""
+    for k in BOTH:
+        users = Counter(both for word in words for both in profiles[word][k])
+        words = {
+            word
+            for word in words
+            if sum(n for both, n in profiles[word][k].items() if users[both] > 1)
+            >= COVERED * profiles[word][k].total()
+        }
+    return words
+
+
+def _compared(
+    pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon
+) -> dict[int, float]:
+    """For each group, the share of its pairs that differ from another pair in its words only."""
+    forms: defaultdict[Abstract, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        forms[abstract(pair, group, lexicon)[0]].append(pair)
+    total: Counter[int] = Counter()
+    inside: Counter[int] = Counter()
+    for same in forms.values():
+        for g in groups_in(abstract(same[0], group, lexicon)[0]):
+            total[g] += len(same)
+            if len({tuple(w for w in p.source if group.get(w) == g) for p in same}) > 1:
+                inside[g] += len(same)
+    return {g: inside[g] / n for g, n in total.items()}
+
+
+def copied_group(group: Mapping[str, int], lexicon: Lexicon) -> int | None:
+    """The group of four or more words, and of most source words, whose words are all copied: an
+    unknown word is probably of it, and is copied too.
+    """
+    size = Counter(group.values())
+    words = len(group) + len(lexicon.missing)
+    changed = {g for word, g in group.items() if lexicon.target[word] != word}
+    large = [g for g, n in size.items() if n >= max(OPEN, words / 2)]
+    return next((g for g in large if g not in changed), None)
+
+
+def _contradicted(
+    pairs: Iterable[Pair],
+    group: Mapping[str, int],
+    lexicon: Lexicon,
+    new: set[str],
+    tolerance: float,
+) -> set[str]:
+    """New words of groups with too many pairs whose targets most pairs of their form contradict."""
+    forms: defaultdict[Abstract, defaultdict[Abstract, list[set[str]]]]
+    forms = defaultdict(lambda: defaultdict(list))
+    for pair in pairs:
+        source, target = abstract(pair, group, lexicon)
+        forms[source][target].append(new.intersection(pair.source))
+    seen: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    for targets in forms.values():
+        most = max(map(len, targets.values()))
+        for words in targets.values():
+            for some in words:
+                seen.update(some)
+                if len(targets) > 1 and (len(words) < most or most == 1):
+                    wrong.update(some)
+    return {word for word, n in wrong.items() if n > tolerance * seen[word]}
+
+
+def _joins(
+    profiles: Mapping[str, Profile],
+    group: Mapping[str, int],
+    lonely: set[str],
+    compared: Mapping[int, float],
+) -> dict[int, int]:
+    """The groups of lonely words that join another group now, {group: group it joins}."""
+    size = Counter(group.values())
+    total: defaultdict[int, Profile] = defaultdict(lambda: tuple(Counter() for _ in range(PLACES)))
+    for word, g in group.items():
+        for counts, more in zip(total[g], profiles[word], strict=True):
+            counts.update(more)
+    kinds = [len({f for p in total.values() for f in p[k]}) for k in range(PLACES)]
+    settled = {g for word, g in group.items() if word not in lonely}
+    alone = sorted({*size} - settled, key=lambda g: (-total[g][0].total(), g))
+    seeds, classes = {*alone[:SEEDS]}, {g for g, n in size.items() if n > 1}
+    naming = math.log2(len(classes) + 2)
+
+    def gain(a: int, b: int) -> float:
+        """Bits that one code for both saves; −∞ if a does not stand in the places of b, or if one
+        of its pairs should have been compared with a pair of b.
+        """
+        if -total[a][0].total() * math.log2(1.001 - compared.get(b, 0.0)) > STRANGE:
+            return -math.inf
+        for k in BOTH:
+            inside = sum(n for both, n in total[a][k].items() if both in total[b][k])
+            if inside < COVERED * total[a][k].total():
+                return -math.inf
+        places = list(zip(total[a], total[b], kinds, strict=True))[: BOTH[0]]
+        gains = [_bits(x, n) + _bits(y, n) - _bits(x + y, n) for x, y, n in places]
+        least = -SLACK * min(total[a][0].total(), total[b][0].total())
+        return sum(gains) - naming if min(gains) >= least else -math.inf
+
+    joined: dict[int, int] = {}
+    for g in alone:
+        hosts = (classes | seeds if g in seeds else classes) - joined.keys() - {g}
+        gains = sorted(((gain(g, h), -h) for h in hosts), reverse=True)
+        if g not in joined.values() and gains and gains[0][0] >= LEAST:
+            joined[g] = host = -gains[0][1]
+            for counts, more in zip(total[host], total[g], strict=True):
+                counts.update(more)
+    return joined
+
+
+def _profiles(pairs: Iterable[Pair], words: Container[str], lexicon: Lexicon) -> dict[str, Profile]:
+    """The profile of every word. Neighbours that are among the words look alike."""
+    found: defaultdict[str, Profile]
+    found = defaultdict(lambda: tuple(Counter() for _ in range(PLACES)))
+    for pair in pairs:
+        back = [lexicon.source.get(t, t) for t in pair.target]
+        for side, sentence in enumerate((pair.source, back)):
+            padded = ["", *(LEXEME if word in words else word for word in sentence), ""]
+            for i, word in enumerate(sentence):
+                if word in words and word in pair.source:
+                    before, after = padded[i], padded[i + 2]
+                    found[word][2 * side][before] += 1
+                    found[word][2 * side + 1][after] += 1
+                    found[word][BOTH[side]][before, after] += 1
+    return found
+
+
+def _bits(counts: Counter[object], kinds: int) -> float:
+    """Bits of neighbours in the code that learns the shares of all kinds as it goes.
+
+    >>> round(_bits(Counter(a=3), 2), 2), round(_bits(Counter(a=2, b=1), 2), 2)
+    (1.68, 4.0)
+    """
+    total = math.lgamma(kinds / 2 + counts.total()) - math.lgamma(kinds / 2)
+    total -= sum(math.lgamma(0.5 + n) - math.lgamma(0.5) for n in counts.values())
+    return total / math.log(2)
