@@ -7,7 +7,7 @@ word, a phrase of several words, or empty. Words that mean the same are aliases 
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from equitrans.errors import SymmetryError, shown
 
@@ -23,7 +23,7 @@ PLACES = 16
 such words in one sentence."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LexicalClass:
     """Exchangeable lexemes; ``source[i]`` translates to ``target[i]``.
 
@@ -48,6 +48,11 @@ class LexicalClass:
     """A regular expression; a source word that matches it joins the class and is copied."""
     open: bool = False
     """Whether an unknown source word joins the class and is copied."""
+
+    def __repr__(self) -> str:
+        values = ((f.name, f.default, getattr(self, f.name)) for f in fields(self))
+        shown = (f"{name}={value!r}" for name, default, value in values if value != default)
+        return f"LexicalClass({', '.join(shown)})"
 
     def __post_init__(self) -> None:
         this = f"class {shown(self.name)}"

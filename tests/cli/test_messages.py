@@ -197,6 +197,12 @@ train --data pairs.tsv --columns 0,1 --classes none --out out
     columns is '0,1'; expected the numbers of two columns, such as 1,2
 train --split length --columns 1,2 --out out
     --columns chooses columns of --data FILE; a split has none
+compare model --data pairs.tsv pairs.tsv
+    a file is given twice: pairs.tsv, pairs.tsv
+compare model
+    compare: the following arguments are required: --data
+evaluate model --by-column 3 --split length
+    --by-column is the number of a column of --data FILE
 evaluate model --split length --columns 1,2
     --columns chooses columns of --data FILE; a split has none
 discover csv.tsv
@@ -266,11 +272,11 @@ plot
 plot curve --out x.png
     plot: argument what: unknown 'curve'; did you mean 'curves'?
 plot curves --out x.png
-    plot: curves need runs or records to draw
+    plot: curves need records to draw
 plot curves nowhere --out x.png
     nowhere: no such run or record
 plot lowdata model --out x.png
-    plot: lowdata is drawn from records; files are for curves
+    plot: lowdata is drawn from --records; files are for curves and lengths
 doctor now
     unexpected argument 'now'
 doctor --jsn

@@ -180,7 +180,7 @@ def test_a_search_with_tpe_continues_and_uses_records(search, tmp_path):
     status, out, err = search("--sampler", "tpe", "--trials", 3, seed=[0, 1])
     assert status == 0, err
     assert err.count(": validation ") == 2
-    assert len(cells(out)[0]) == 4
+    assert len(cells(out)[2]) == 4
     assert (tmp_path / "runs" / "space-tpe.journal").is_file()
     status, out, err = search("--sampler", "tpe", "--trials", 5, "--json", seed=[0, 1])
     assert (status, err) == (0, "")
@@ -217,12 +217,12 @@ def test_a_trial_that_failed_is_repeated_and_a_diverged_one_is_not(
     assert status == 1
     assert "No space left on device" in err
     assert "1 of" in err
-    fewer = len(cells(out)[0])
+    fewer = len(cells(out)[2])
     assert 1 < fewer < 5
     status, out, err = search("--trials", 4, seed=[0, 1])
     assert status == 0
     assert err.count(": validation ") == 1
-    assert len(cells(out)[0]) == 5
+    assert len(cells(out)[2]) == 5
 
 
 def test_trials_with_and_without_official_files_are_separate(search, tmp_path):

@@ -208,7 +208,7 @@ def test_tables_prints_records_and_writes_no_file(run, filled, tmp_path, monkeyp
     assert len(summary[0]) == 8
     assert orbits[0] == ["system", "Add Jump"]
     _, every, _ = run("tables", "lowdata", "--seeds", "--records", filled)
-    assert len(cells(every)[0]) == 1 + 11 * 7
+    assert len(cells(every)[0]) == 1 + 12 * 7
     _, some, _ = run("tables", "lowdata", "--seeds", "--only", "gordon", "--records", filled)
     assert len(cells(some)[0]) == 1 + 7
     assert sorted(filled.rglob("*")) == before

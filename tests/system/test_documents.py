@@ -85,8 +85,8 @@ def test_most_commands_run_and_many_outputs_are_compared(outcomes):
     assert ran >= 60
     assert sum(found["compared"] for found in outcomes.values()) >= 45
     # skipped: installations, downloads, accounts, clusters, and hours of training
-    assert len([line for line in skipped if line.startswith("equitrans")]) <= 17, skipped
-    assert len(skipped) <= 42, skipped
+    assert len([line for line in skipped if line.startswith("equitrans")]) <= 23, skipped
+    assert len(skipped) <= 48, skipped
 
 
 def test_pictures_have_at_most_100_kb():
