@@ -122,7 +122,7 @@ def measure(order: Order) -> dict[str, Any]:
         none = dict.fromkeys(("exact_match", "lesson", "updates"))
         return {"split": split, "seed": seed, "converged": False, **none, "record": record}
     run, model = Run.open(order.directory), Trained.load(order.directory).model
-    epochs, data = run.epochs(), run.load_data()
+    epochs, data = run.epochs(), run.load_data().read
     assert isinstance(model, Lane)
     assert isinstance(run.config.model, LaneConfig)
     encode = model.symmetry.source.encode

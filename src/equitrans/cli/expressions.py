@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def show_expressions(path: str, model: "Lane", *, as_json: bool) -> int:
     """Print the expressions that solve the run's training sentences; return the exit status."""
     try:
-        data = training.Run.open(path).load_data()
+        data = training.Run.open(path).load_data().read
     except RunError as error:
         raise ConfigError(
             f"{error}; the expressions of LANE are those that solve its training sentences; "
