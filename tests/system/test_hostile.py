@@ -188,7 +188,8 @@ HOSTILE = {
     "a setting by the name of an attribute": (
         lambda p: sized(p, __class__="os.system"),
         "{p} does not describe a model: '__class__' is not a setting; known: aligner, d, dropout, "
-        "embedding, encoder, forget_bias, group, hidden, k, marginal, scaled, translator, warm_start",
+        "embedding, encoder, forget_bias, group, hidden, k, marginal, scaled, translator, "
+        "warm_start",
     ),
     "a class whose name moves the cursor": (
         lambda p: vocabulary(p, classes=[{"name": "\x1b[2J", "source": [], "target": []}]),
