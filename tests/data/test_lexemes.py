@@ -6,9 +6,10 @@ import pytest
 
 from equitrans.data.adoption import adopt, copied_group
 from equitrans.data.discovery import discover
-from equitrans.data.lexemes import find_forms, find_numbers, find_phrases
+from equitrans.data.lexemes import find_forms, find_numbers
 from equitrans.data.lexicon import Lexicon, find_lexicon
 from equitrans.data.pairs import Pair, as_pairs
+from equitrans.data.phrases import find_phrases
 from equitrans.data.reading import Reading
 
 VERBS = {"GET": ["get", "fetch"], "DROP": ["drop"], "SHOW": ["show", "present"]}

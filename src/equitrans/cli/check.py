@@ -97,8 +97,7 @@ def warn(
     """
     if isinstance(file, str) and not os.path.isfile(file):
         return  # a pipe can be read once only, and a missing file has a message of its own
-    options = {"columns": columns, "split_words": split_words}
-    found = inspect_pairs(file, characters=characters, **options)
+    found = inspect_pairs(file, characters=characters, columns=columns, split_words=split_words)
     name = file if isinstance(file, str) else "FILE"
     if found.unreadable > 1:
         first = min(found.serious, key=lambda finding: finding.lines or (math.inf,))

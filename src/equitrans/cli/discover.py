@@ -126,12 +126,11 @@ def _print(found: Discovery, *, characters: bool) -> None:
         aliases: defaultdict[str, list[str]] = defaultdict(list)
         for spelling, word in c.aliases:
             aliases[word].append(spelling)
-        for words, target in zip(
-            zip(*(w for _, w in c.columns[0]), strict=True), c.target, strict=True
-        ):
+        rows = zip(*(column for _, column in c.columns[0]), strict=True)
+        for cells, target in zip(rows, c.target, strict=True):
             if not is_filler(target):
-                cells = [" ~ ".join([w, *aliases[w]]) if written([w]) else "" for w in words]
-                table.add_row(*cells, target, evidence.thin.get(words[0], ""))
+                shown = [" ~ ".join([w, *aliases[w]]) if written([w]) else "" for w in cells]
+                table.add_row(*shown, target, evidence.thin.get(cells[0], ""))
         if c.is_open:
             what = "unknown words" if c.pattern is None else f"words like {c.pattern}"
             table.add_row(what, *[""] * len(c.source_forms), "the same", "")
