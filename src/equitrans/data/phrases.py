@@ -25,7 +25,7 @@ def find_phrases(pairs: Sequence[Pair]) -> dict[Words, str]:
     """
     sources, targets = places_of(p.source for p in pairs), places_of(p.target for p in pairs)
     found = _candidates(pairs, targets)
-    most = max(3, len(targets) // 4)
+    most = max(3, len(targets) // 2)
     heads = {(word, t) for (g, t) in found.items() for word in g if sources[word] == targets[t]}
     while found:
         joins: defaultdict[str, set[str]] = defaultdict(set)
