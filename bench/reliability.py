@@ -29,12 +29,12 @@ import attacks
 import explorer
 import hostile
 import torch
-from provenance import commit
 
 import kills
 from equitrans import __version__, settings
 from equitrans.cli.main import main
 from equitrans.data import Pair
+from equitrans.experiments import commit
 from equitrans.models import TransducerConfig
 from equitrans.paper import LexicalClass
 from equitrans.training import WEIGHTS, TrainingConfig, fit

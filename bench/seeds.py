@@ -6,6 +6,7 @@
     python bench/seeds.py --splits add_jump --form "turn <directions>" --seeds 60-70 --jobs 16 \
         --set model.dropout=0.2
     python bench/seeds.py --device cuda --set training.batch=64 training.updates=2500
+    python bench/seeds.py --show records/studies/seeds.jsonl
 
 Each training has one thread and ends with validation and the choice of the best epoch; the clock
 stops there. It is then tested once. With --form, all pairs of one form of the training set are held
@@ -19,23 +20,24 @@ import os
 import platform
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from provenance import commit
 
 from equitrans import __version__
 from equitrans.analysis import evaluate, losses
 from equitrans.data import Data, hold_out, load_data
+from equitrans.experiments import Job, commit, title
 from equitrans.paper import Symmetry
 from equitrans.training import RunConfig, Trained, recipe
 from equitrans.training.learning import start
 
 
 @dataclass(frozen=True)
-class Job:
+class Training:
     """One training: dotted settings with a seed, and the form that is held out."""
 
     settings: dict[str, Any]
@@ -56,11 +58,15 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings")
     parser.add_argument("--out", type=Path, help="JSONL file for the figures")
+    parser.add_argument("--show", type=Path, help="print the table of a JSONL file, train nothing")
     asked = parser.parse_args()
+    if asked.show:
+        print(table([json.loads(line) for line in asked.show.read_text().splitlines()]), end="")
+        return
     chosen = {name: _value(text) for name, _, text in (s.partition("=") for s in asked.set)}
     first, end = map(int, asked.seeds.split("-"))
     jobs = [
-        Job(
+        Training(
             recipe(asked.recipe, split)
             | {"split": split, "scan_dir": asked.scan_dir, "seed": seed}
             | chosen,
@@ -82,21 +88,44 @@ def main() -> None:
             if asked.out:
                 with asked.out.open("a") as file:
                     file.write(f"{line}\n")
-    for split in asked.splits.split(","):
-        rows = [row for row in found if row["split"] == split]
-        solved = sum(row["exact_match"] == 1 for row in rows)
-        middle = statistics.median(row["seconds"] for row in rows)
-        print(f"{split}: {solved} of {len(rows)} seeds at 100.0, median {middle:.1f} s")
+    print(table(found), end="")
 
 
-def measure(job: Job) -> dict[str, Any]:
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """A Markdown table with one line per split, held-out form and settings."""
+    lines = [
+        "| split | settings | seeds | at 100.0 | worst | highest loss | median s |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        job = Job.of_record({"settings": row["settings"], "seed": row["seed"]})
+        unusual = ", ".join(f"{name} {value}" for name, value in job.unusual.items()) or "default"
+        held = f" without `{row['form']}`" if row["form"] else ""
+        groups.setdefault((f"{title(row['split'])}{held}", unusual), []).append(row)
+    for (split, settings), group in groups.items():
+        seeds = [row["seed"] for row in group]
+        cells = [
+            split,
+            settings,
+            f"{min(seeds)}–{max(seeds)}",
+            f"{sum(row['exact_match'] == 1 for row in group)} of {len(group)}",
+            f"{100 * min(row['exact_match'] for row in group):.2f}",
+            f"{max(row['test_loss'] for row in group):.4f}",
+            f"{statistics.median(row['seconds'] for row in group):.0f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def measure(job: Training) -> dict[str, Any]:
     """Train once and return the figures."""
     torch.set_num_threads(1)
     config = RunConfig.from_settings(job.settings)
     data = load_data(config.data, seed=config.seed)
     if job.form is not None:
         data = _without(data, job.form, config)
-    started = time.perf_counter()
+    started, busy = time.perf_counter(), time.process_time()
     symmetry = Symmetry.of(data.classes, data.train + data.valid, config.model.group)
     trained = Trained.new(config.model, symmetry, max_length=200, seed=config.seed)
     learning = start(
@@ -106,7 +135,7 @@ def measure(job: Job) -> dict[str, Any]:
     model = learning.best_model()
     if job.device != "cpu":
         torch.cuda.synchronize()
-    seconds = time.perf_counter() - started
+    seconds, busy = time.perf_counter() - started, time.process_time() - busy
     report = evaluate(model, data.test, width=1, max_length=200)
     wrong = [(" ".join(p.source), " ".join(words[:60])) for p, words in report.errors[:3]]
     state = learning.state
@@ -127,6 +156,7 @@ def measure(job: Job) -> dict[str, Any]:
         "updates": None if state is None else state.updates,
         "train_loss": last.train_loss,
         "seconds": round(seconds, 2),
+        "cpu_seconds": round(busy, 2),
         "settings": {k: v for k, v in config.settings.items() if k not in ("seed", "scan_dir")},
         "version": {
             "equitrans": __version__,

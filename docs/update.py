@@ -1,7 +1,9 @@
 """Update the tables in the documentation: python docs/update.py (make results).
 
-The text between ``<!-- $ equitrans … -->`` and ``<!-- end -->`` is the output of that command. The
-text between ``<!-- rows of FILES -->`` and ``<!-- end -->`` is a table of the rows of JSON files.
+The text between ``<!-- $ equitrans … -->`` and ``<!-- end -->`` is the output of that command, and
+the text between ``<!-- $ python … -->`` and ``<!-- end -->`` that of a script, run in the root of
+the project. The text between ``<!-- rows of FILES -->`` and ``<!-- end -->`` is a table of the rows
+of JSON files.
 """
 
 import contextlib
@@ -9,6 +11,7 @@ import io
 import json
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,12 +19,14 @@ from equitrans.cli.main import main
 
 HERE = Path(__file__).parent
 MARKED = re.compile(r"(<!-- \$ equitrans (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+SCRIPT = re.compile(r"(<!-- \$ python (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 ROWS = re.compile(r"(<!-- rows of (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def updated(page: str) -> str:
     """The page with new outputs of its commands and new rows of its files."""
     page = MARKED.sub(lambda found: f"{found[1]}\n{_output(found[2])}\n{found[3]}", page)
+    page = SCRIPT.sub(lambda found: f"{found[1]}\n{_printed(found[2])}\n{found[3]}", page)
     return ROWS.sub(lambda found: f"{found[1]}\n{_table(found[2])}\n{found[3]}", page)
 
 
@@ -31,6 +36,12 @@ def _table(names: str) -> str:
     lines = [list(rows[0]), ["---"] * len(rows[0])]
     lines += [[str(value) for value in row.values()] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _printed(command: str) -> str:
+    asked = [sys.executable, *shlex.split(command)]
+    done = subprocess.run(asked, cwd=HERE.parent, text=True, check=True, stdout=subprocess.PIPE)
+    return done.stdout
 
 
 def _output(command: str) -> str:

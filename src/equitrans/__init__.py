@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from equitrans.models import (
         AttentionConfig,
         GordonConfig,
+        LaneConfig,
         RussinConfig,
         TransducerConfig,
         WuConfig,

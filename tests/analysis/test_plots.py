@@ -1,11 +1,33 @@
-"""Figures: scales that depend on the data."""
+"""Figures: what they show."""
 
 import pytest
 
-from equitrans.analysis.plots import draw_trials
+from equitrans.analysis.plots import draw_curves, draw_lengths, draw_seeds, draw_trials
 
 
 @pytest.mark.parametrize(("losses", "scale"), [((0.0, 1.0), "linear"), ((0.1, 1.0), "log")])
 def test_a_loss_of_zero_makes_the_axis_of_trials_linear(losses, scale):
     figure = draw_trials([(loss, 50.0) for loss in losses], (losses[0], 50.0), None)
     assert figure.axes[0].get_xscale() == scale
+
+
+def test_seeds_are_single_dots_and_published_values_crosses():
+    cells = {"ours": {"Simple": [100.0, 90.0], "Length": [5.0]}, "other": {"Simple": [50.0]}}
+    figure = draw_seeds(cells, {"ours": {"Simple": 99.0}})
+    simple, length = figure.axes
+    assert [len(dots.get_offsets()) for dots in simple.collections] == [2, 1, 1]
+    assert simple.collections[0].get_offsets()[:, 0].tolist() == [100.0, 90.0]
+    assert simple.collections[1].get_offsets()[0].tolist() == [99.0, 0.0]
+    assert [len(dots.get_offsets()) for dots in length.collections] == [1]
+
+
+def test_lengths_are_shares_of_right_pairs_in_order():
+    figure = draw_lengths({"ours": {30: (1, 4), 24: (3, 3)}})
+    (line,) = figure.axes[0].lines
+    assert line.get_xydata().tolist() == [[24.0, 100.0], [30.0, 25.0]]
+
+
+def test_no_two_of_ten_curves_look_alike():
+    curve = {"updates": [1, 2], "train_loss": [1.0, 0.5], "valid_loss": [1.0, 0.5]}
+    lines = draw_curves({f"seed {n}": curve for n in range(10)}).axes[0].lines[1::2]
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 10

@@ -17,7 +17,7 @@ plain	start the fan	FAN start
 long	dim the lamp twice	LAMP dim dim
 long	start the fan twice	FAN start start
 """
-CLASSES = '[[class]]\nname = "d"\nsource = ["lamp", "desk lamp"]\ntarget = ["LAMP", "DESK"]\n'
+CLASSES = '[[class]]\nname = "d"\nsource = ["the lamp", "dim the"]\ntarget = ["LAMP", "DESK"]\n'
 
 pytestmark = pytest.mark.usefixtures("float32")
 
@@ -60,8 +60,10 @@ def test_check_reads_standard_input_and_classes_and_prints_json(run, pairs, tmp_
     content = json.loads(out)
     assert (content["pairs"], content["unreadable"]) == (6, 0)
     serious = [finding for finding in content["findings"] if finding["serious"]]
-    assert [(f["kind"], f["lines"]) for f in serious] == [("class", [])]
-    assert "desk lamp" in serious[0]["message"]
+    assert [f["kind"] for f in serious] == ["class"]
+    assert "two readings" in serious[0]["message"]
+    dimmed = [n for n, text in enumerate(PAIRS.splitlines(), start=1) if "dim the lamp" in text]
+    assert serious[0]["lines"] == dimmed
 
 
 def test_train_and_discover_warn_and_name_check(run, pairs, tmp_path):

@@ -217,6 +217,22 @@ def test_evaluate_counts_tied_predictions(run, world, tmp_path):
     assert "tied" not in run("evaluate", world / "model", *data)[1]
 
 
+def test_evaluate_breaks_figures_down_by_a_column(run, world, tmp_path):
+    lines = "jump twice\tI_JUMP\tlong\nwalk\tI_WALK\tshort\n\njump\tI_JUMP\tshort\n"
+    (tmp_path / "test.tsv").write_text(lines)
+    asked = ("evaluate", world / "model", "--data", tmp_path / "test.tsv", "--by-column")
+    status, out, _ = run(*asked, 3)
+    assert status == 0
+    rows = [line.split() for line in out.splitlines()]
+    assert ["long", "0.0", "%", "1"] in rows
+    assert ["short", "100.0", "%", "2"] in rows
+    content = json.loads(run(*asked, 3, "--json")[1])
+    assert content["by_column"]["short"] == {"right": 2, "pairs": 2}
+    assert "test.tsv:1: expected 4 columns" in run(*asked, 4)[2]
+    assert "it must lie in [1, 100]" in run(*asked, 0)[2]
+    assert "a column of --data FILE" in run("evaluate", world / "model", "--by-column", 3)[2]
+
+
 def test_evaluate_prints_lengths_and_the_worst_templates(run, world, tmp_path):
     (tmp_path / "test.tsv").write_text("jump twice\tI_JUMP\nwalk\tI_WALK\n")
     _, out, _ = run("evaluate", world / "model", "--data", tmp_path / "test.tsv")

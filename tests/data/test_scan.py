@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from equitrans.data import DataConfig, Pair, load_data
 from equitrans.data.pairs import format_scan
 from equitrans.data.scan import RULES, checksum, download, everything, interpret, load_split
 from equitrans.errors import ConfigError, DataError
@@ -172,3 +173,13 @@ def test_a_download_that_breaks_off_names_the_address(tmp_path, answer, message)
 def test_a_download_from_an_invalid_address_names_it(tmp_path, url):
     with pytest.raises(DataError, match=re.escape(url)):
         list(download(tmp_path, url=url))
+
+
+def test_distinct_pairs_count_once():
+    some, once = (
+        load_data(DataConfig(split="add_jump", distinct=distinct), seed=0)
+        for distinct in (False, True)
+    )
+    jump = Pair(("jump",), ("I_JUMP",))
+    assert (some.train + some.valid).count(jump) > 1000
+    assert sorted(once.train + once.valid) == sorted(set(some.train + some.valid))

@@ -323,7 +323,7 @@ def test_a_record_has_settings_versions_and_machine():
     }
     assert record["settings"] == job.settings
     assert record["seed"] == 0
-    assert record["version"].keys() == {"equitrans", "torch", "python"}
+    assert record["version"].keys() == {"equitrans", "commit", "torch", "python"}
     assert record["machine"].keys() == {"device", "cores", "threads"}
     assert record["seconds"].keys() == {"training", "test"}
     assert record["made"].endswith("+00:00")

@@ -87,10 +87,11 @@ def test_a_table_has_mean_deviation_and_every_seed(tmp_path):
     ]
     assert seeds[1:] == [
         [
-            *("ours: small", "Add Jump", "100.00 50.00 90.00", "80.00", "100.00"),
+            *("ours: small", "Add Jump", "100.00 50.00 90.00", "80.00"),
+            *("90.00", "50.00", "100.00", "1 of 3"),
             *("0.1000 0.2000 0.3000", "50–100"),
         ],
-        ["ours: small", "Length", "25.00", "25.00", "25.00", "", "10"],
+        ["ours: small", "Length", *["25.00"] * 5, "0 of 1", "", "10"],
     ]
     assert "random draws" not in text
     # records of official files are not in the table of random draws
@@ -107,13 +108,22 @@ def test_a_diverged_training_counts_as_zero_and_is_shown(tmp_path):
     (summary,) = cells(make_table(TABLE, records, official=True))
     (seeds,) = cells(make_seeds(TABLE, records, official=True))
     assert ["ours: small", "50.00 ± 70.71 (2)", ""] in summary
-    assert seeds[1][2:] == ["100.00 failed", "50.00", "100.00", "0.5000", "10"]
+    assert seeds[1][2:] == [
+        "100.00 failed",
+        "50.00",
+        "50.00",
+        "0.00",
+        "100.00",
+        "1 of 2",
+        "0.5000",
+        "10",
+    ]
     records.add(one, diverged(one))
     records.add(three, diverged(three))
     (summary,) = cells(make_table(TABLE, records, official=True))
     (seeds,) = cells(make_seeds(TABLE, records, official=True))
     assert ["ours: small", "0.00 ± 0.00 (3)", ""] in summary
-    assert seeds[1][2:] == ["failed failed failed", "0.00", "0.00", "", ""]
+    assert seeds[1][2:] == ["failed failed failed", *["0.00"] * 4, "0 of 3", "", ""]
 
 
 def test_a_table_without_records_has_published_figures_only(tmp_path):
@@ -158,15 +168,17 @@ def trials(*figures: tuple[float, float]):
 
 def test_a_search_chooses_by_validation_loss_and_not_by_test_figures():
     text = make_search(PLAN, trials((0.3, 0.99), (0.1, 0.2), (0.2, 0.5)))
-    assert "Chosen by validation loss: 20.00 % on the test set; published: 28.5." in text
     assert "3 trials on Add Jump" in text
-    assert "best 99.00, median 50.00, worst 20.00" in text
-    (table,) = cells(text)
+    protocols, spread, table = cells(text)
+    assert [line[1] for line in protocols[1:]] == ["20.00", "99.00", "*28.5*"]
+    assert spread[1][0] == "20.00"
+    assert spread[1][2] == "50.00"
+    assert spread[1][-1] == "99.00"
     assert table[0] == ["−log p, validation", "test, %", "model.hidden", "seed"]
     assert [line[1] for line in table[1:]] == ["20.00", "50.00", "99.00"]
     # equal losses with other test figures choose the same trial
     other = make_search(PLAN, trials((0.3, 0.1), (0.1, 0.2), (0.2, 1.0)))
-    assert [line[2] for line in cells(other)[0]] == [line[2] for line in table]
+    assert [line[2] for line in cells(other)[2]] == [line[2] for line in table]
 
 
 # --- the commands
@@ -182,7 +194,7 @@ def filled(tmp_path_factory):
             more = {}
             if name == "orbits":
                 more["orbits"] = [{"epoch": e, "observed": [4] * (4 - e)} for e in range(3)]
-            records.add(job, record_of(job, place / 200, **more))
+            records.add(job, record_of(job, place / 1000, **more))
     return folder
 
 
@@ -196,7 +208,7 @@ def test_tables_prints_records_and_writes_no_file(run, filled, tmp_path, monkeyp
     assert len(summary[0]) == 8
     assert orbits[0] == ["system", "Add Jump"]
     _, every, _ = run("tables", "lowdata", "--seeds", "--records", filled)
-    assert len(cells(every)[0]) == 1 + 8 * 7
+    assert len(cells(every)[0]) == 1 + 11 * 7
     _, some, _ = run("tables", "lowdata", "--seeds", "--only", "gordon", "--records", filled)
     assert len(cells(some)[0]) == 1 + 7
     assert sorted(filled.rglob("*")) == before
@@ -270,7 +282,7 @@ def test_plot_draws_learning_curves_of_runs_and_records(run, tmp_path):
     assert out.read_bytes().startswith(b"\x89PNG")
     other = tmp_path / "x.png"
     for files, message in (
-        ((), "plot: curves need runs or records to draw"),
+        ((), "plot: curves need records to draw"),
         ((folder / failed.name,), f"{failed.name} has no learning curve: epoch 3"),
         ((tmp_path / "nowhere",), "nowhere"),
         ((waiting.path,), f"{waiting.path} has no learning curve: it has no epoch yet"),
@@ -287,6 +299,23 @@ def test_plot_draws_learning_curves_of_runs_and_records(run, tmp_path):
     assert "the following arguments are required: --out" in fails(run, "plot", "lowdata")
     assert "unknown 'curve'; did you mean 'curves'?" in fails(run, "plot", "curve", "--out", other)
     assert not other.exists()
+
+
+def test_lengths_are_drawn_for_records_and_seeds_for_a_table(tmp_path, run):
+    records, out = Records(tmp_path / "records"), tmp_path / "picture.png"
+    for job in list(load("table1").rows[0].jobs("length", official=True))[:2]:
+        counts = {"exact_match": 0.5, "by_length": {"24": [1, 2], "25": [0, 3]}}
+        records.add(job, record_of(job, 0.5, test=counts))
+    one = f"{tmp_path}/records/length/russin*"
+    for asked in (("lengths", one), ("table1", "--records", tmp_path / "records")):
+        assert run("plot", *asked, "--out", out) == (0, "", "")
+        assert out.read_bytes().startswith(b"\x89PNG")
+        out.unlink()
+    nothing = fails(run, "plot", "lengths", tmp_path / "records" / "length" / "wu*", "--out", out)
+    assert "wu*: no such record" in nothing
+    records.add(job, record_of(job, 0.5))
+    assert "is damaged: KeyError('by_length')" in fails(run, "plot", "lengths", one, "--out", out)
+    assert "files are for curves" in fails(run, "plot", "table1", one, "--out", out)
 
 
 def test_the_records_of_this_project_have_the_names_of_their_jobs():

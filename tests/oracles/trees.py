@@ -55,10 +55,17 @@ def derivations(grammar, form, i=0, j=None):
 
 
 def score(grammar, weights, form, tree):
-    """The sum of the weights of a derivation: rules, (rule, hole, child), (rule, hole, class)."""
+    """The sum of the weights of a derivation: the rule at its root, rules, (rule, hole, child),
+    (rule, hole, class).
+    """
+    return weights.root[tree.rule] + _below_root(grammar, weights, form, tree)
+
+
+def _below_root(grammar, weights, form, tree):
     total = weights.rule[tree.rule]
     for k, (hole, child) in enumerate(tree.children):
-        total += weights.child[tree.rule][k][child.rule] + score(grammar, weights, form, child)
+        total += weights.child[tree.rule][k][child.rule]
+        total += _below_root(grammar, weights, form, child)
         start, stop = tree.spans[hole]
         for c, symbol in enumerate(weights.classes):
             if symbol in form[start:stop]:

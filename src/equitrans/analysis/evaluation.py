@@ -1,6 +1,7 @@
 """Predictions in words, and their exact match."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,7 +12,7 @@ from equitrans.analysis.refusals import Unreadable, known_pairs
 from equitrans.analysis.reports import Alignment, Prediction, Report, Words
 from equitrans.data import Pair, Renaming, Rows, in_order, pad_source
 from equitrans.errors import DataError
-from equitrans.models import Direct, Hypothesis
+from equitrans.models import Answer, Direct, Hypothesis
 from equitrans.paper import PAD, Autoregressive, Batch, Model, Sentence, Symmetry
 
 _SENTENCES = 4096
@@ -76,10 +77,17 @@ def _judged(model: Model, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tenso
 
 
 def predict(
-    model: Model, sentences: Sequence[Words], *, width: int, max_length: int, n_best: int = 1
+    model: Model,
+    sentences: Sequence[Words],
+    *,
+    width: int,
+    max_length: int,
+    n_best: int = 1,
+    lenient: bool = False,
 ) -> list[list[Prediction]]:
     """The best targets of each sentence, best first; a refused sentence has one prediction without
-    words that gives the reason.
+    words that gives the reason. A sentence that needs a combination that no training pair suggests
+    is refused, or, if ``lenient``, its predictions have a remark.
 
     Predictions are those of every sentence decoded by itself. One sentence of each orbit is
     decoded, and the others get its renamed prediction (theorem 1), which commutes with the group.
@@ -115,11 +123,20 @@ def predict(
         if i in reasons:
             return [Prediction.refusal(reasons[i])]
         source, spelling = renamed[i]
-        best = [
-            Prediction(tuple(map(spelling.__getitem__, h.words)), h.log_prob, h.finished, h.tied)
-            for h in found[source]
-            if not h.is_refused
-        ]
+        best, remark = [], None
+        for h in found[source]:
+            if h.is_refused:
+                continue
+            words = tuple(map(spelling.__getitem__, h.words))
+            prediction = Prediction(words, h.log_prob, h.finished, h.tied)
+            if isinstance(h, Answer) and isinstance(model, Direct):
+                if not h.licensed and remark is None:
+                    remark = model.refusal(sentence, max_length=max_length)
+                    if not lenient:
+                        return [Prediction.refusal(remark)]
+                rival = None if h.rival is None else tuple(map(spelling.__getitem__, h.rival))
+                prediction = replace(prediction, margin=h.margin, rival=rival, remark=remark)
+            best.append(prediction)
         if best:
             return best
         reason = "no target has a positive probability"

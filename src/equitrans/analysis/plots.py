@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,12 @@ from matplotlib.figure import Figure
 from equitrans.analysis.reports import Alignment
 from equitrans.errors import ConfigError, nearest
 from equitrans.files import write_atomically
+
+COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D00"]
+"""Colors that people with any kind of color blindness can distinguish (Okabe and Ito)."""
+
+MARKERS = "osD^v<>P"
+"""Marks beside the colors, for print without colors."""
 
 
 def draw_alignments(alignments: Sequence[Alignment]) -> Figure:
@@ -60,14 +67,16 @@ def draw_orbits(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
 
 
 def draw_curves(curves: Mapping[str, Mapping[str, Sequence[int | float | None]]]) -> Figure:
-    """Losses over updates, one color per run: training dashed, validation solid."""
+    """Losses over updates, one color per run: training thin and dashed, validation solid, or
+    dotted where a color is used again.
+    """
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     panel = figure.subplots()
     for place, (name, curve) in enumerate(curves.items()):
-        color = f"C{place % 10}"
+        color = COLORS[place % len(COLORS)]
         training, validation = (_points(curve, loss) for loss in ("train_loss", "valid_loss"))
         panel.plot(*training.T, ls="--", lw=0.9, alpha=0.6, color=color)
-        panel.plot(*validation.T, color=color, label=name)
+        panel.plot(*validation.T, color=color, ls=("-", ":")[place // len(COLORS) % 2], label=name)
     panel.set_yscale("log")
     panel.set_xlabel("updates")
     panel.set_ylabel("−log p per pair (dashed: the loss in training)")
@@ -94,10 +103,12 @@ def draw_bands(
     panel = figure.subplots()
     for place, (name, band) in enumerate(bands.items()):
         shares = list(band)
-        line = panel.plot(shares, [np.mean(band[x]) for x in shares], label=name, color=f"C{place}")
+        color, mark = COLORS[place % len(COLORS)], MARKERS[place % len(MARKERS)]
+        style = ("-", ":")[place // len(COLORS) % 2]
+        panel.plot(shares, [np.mean(band[x]) for x in shares], style, label=name, color=color)
         for x in shares:
-            panel.scatter([x] * len(band[x]), band[x], s=9, color=line[0].get_color(), alpha=0.5)
-    colors = {name: f"C{place}" for place, name in enumerate(bands)}
+            panel.scatter([x] * len(band[x]), band[x], s=12, marker=mark, color=color, alpha=0.6)
+    colors = {name: COLORS[place % len(COLORS)] for place, name in enumerate(bands)}
     for name, values in published.items():
         panel.plot(
             list(values),
@@ -117,6 +128,59 @@ def draw_bands(
     return figure
 
 
+def draw_seeds(
+    cells: Mapping[str, Mapping[str, Sequence[float]]],
+    published: Mapping[str, Mapping[str, float]],
+) -> Figure:
+    """Exact match by system, one panel per split: a dot per seed, a line at the median, and a cross
+    for the published value.
+    """
+    splits = list(dict.fromkeys(split for row in cells.values() for split in row))
+    figure = Figure(figsize=(1.7 * len(splits) + 3.2, 0.38 * len(cells) + 1.4))
+    figure.set_layout_engine("constrained")
+    panels = figure.subplots(1, len(splits), sharey=True, squeeze=False)[0]
+    for panel, split in zip(panels, splits, strict=True):
+        for place, (name, row) in enumerate(cells.items()):
+            if values := row.get(split):
+                # dots with equal values lie above each other
+                heights = place + np.linspace(-0.25, 0.25, len(values)) * (len(values) > 1)
+                panel.scatter(values, heights, s=14, color=COLORS[0], alpha=0.7, linewidths=0)
+                panel.plot([np.median(values)] * 2, [place - 0.38, place + 0.38], color="0.2", lw=1)
+            if (value := published.get(name, {}).get(split)) is not None:
+                panel.scatter([value], [place], marker="x", s=30, color=COLORS[1], zorder=3)
+        panel.set_title(split, fontsize=9)
+        panel.set_xlim(-4, 104)
+        panel.set_xlabel("exact match, %", fontsize=8)
+        panel.grid(axis="x", alpha=0.3)
+    panels[0].set_yticks(range(len(cells)), [fill(name, 44) for name in cells], fontsize=8)
+    panels[0].set_ylim(len(cells) - 0.5, -0.5)
+    return figure
+
+
+def draw_lengths(lengths: Mapping[str, Mapping[int, tuple[int, int]]]) -> Figure:
+    """Exact match over the number of target words, a line per system; each point is a length with
+    its right and all pairs.
+    """
+    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    panel = figure.subplots()
+    for place, (name, counts) in enumerate(lengths.items()):
+        panel.plot(
+            sorted(counts),
+            [100 * counts[n][0] / counts[n][1] for n in sorted(counts)],
+            marker=MARKERS[place % len(MARKERS)],
+            ms=4,
+            lw=1,
+            color=COLORS[place % len(COLORS)],
+            label=fill(name, 60),
+        )
+    panel.set_xlabel("words of the target")
+    panel.set_ylabel("exact match, %")
+    panel.set_ylim(-3, 103)
+    panel.grid(alpha=0.3)
+    panel.legend(fontsize=7)
+    return figure
+
+
 def draw_trials(
     trials: Sequence[tuple[float, float]], best: tuple[float, float], reference: float | None
 ) -> Figure:
@@ -126,7 +190,7 @@ def draw_trials(
     figure = Figure(figsize=(7.4, 4.0), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 1], sharey=True)
     left.scatter(*zip(*trials, strict=True), s=14, alpha=0.7)
-    left.scatter(*best, s=60, facecolors="none", edgecolors="C3", label="chosen by validation")
+    left.scatter(*best, s=60, facecolors="none", edgecolors=COLORS[1], label="chosen by validation")
     if np.min([loss for loss, _ in trials]) > 0:
         left.set_xscale("log")
     left.set_xlabel("validation −log p per pair")

@@ -11,6 +11,10 @@ from equitrans.data import Pair
 from equitrans.models import Hypothesis
 
 Words = tuple[str, ...]
+
+DOUBTFUL = math.log(9)
+"""Margin below which a prediction is doubtful: the odds against the rival are 9 to 1."""
+
 K = TypeVar("K")
 
 
@@ -18,12 +22,18 @@ K = TypeVar("K")
 class Prediction(Hypothesis[str]):
     """A predicted target in words, or the reason why there is none.
 
-    >>> Prediction.refusal("no derivation")
-    Prediction(words=(), log_prob=-inf, finished=False, tied=False, reason='no derivation')
+    >>> Prediction.refusal("no derivation").refused
+    True
     """
 
     reason: str | None = None
     """Why the model refuses the sentence; None if ``words`` is its prediction."""
+    margin: float | None = None
+    """Log p of the target less that of the likeliest other target, if the model knows it."""
+    rival: Words | None = None
+    """The likeliest other target, if the model knows one."""
+    remark: str | None = None
+    """The combination that no training pair suggests, if the prediction needs one."""
 
     @classmethod
     def refusal(cls, reason: str) -> "Prediction":
@@ -34,6 +44,11 @@ class Prediction(Hypothesis[str]):
     def refused(self) -> bool:
         """Whether the model has no target for the sentence; ``reason`` says why."""
         return self.reason is not None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether training hardly decides between the target and its rival."""
+        return self.rival is not None and self.margin is not None and self.margin < DOUBTFUL
 
     def gives(self, target: Words) -> bool:
         """Whether the prediction is a target, and was not cut off."""
@@ -120,16 +135,17 @@ class Report:
 
     def by_length(self) -> dict[int, Tally]:
         """Tallies by the number of target words, shortest first."""
-        tallies = self._tallies([len(p.target) for p in self.pairs])
+        tallies = self.by([len(p.target) for p in self.pairs])
         return {length: tallies[length] for length in sorted(tallies)}
 
     def by_template(self) -> dict[Words, Tally]:
         """Tallies by the source with class words replaced by their classes, worst first."""
-        tallies = self._tallies(self.templates)
+        tallies = self.by(self.templates)
         order = sorted(tallies, key=lambda t: (tallies[t].right / tallies[t].pairs, t))
         return {template: tallies[template] for template in order}
 
-    def _tallies(self, keys: Sequence[K]) -> dict[K, Tally]:
+    def by(self, keys: Sequence[K]) -> dict[K, Tally]:
+        """Tallies by keys of your own, one for each pair: the kind of a sentence, for example."""
         counts: defaultdict[K, list[int]] = defaultdict(lambda: [0, 0])
         for key, right in zip(keys, self.right, strict=True):
             counts[key][0] += right

@@ -19,8 +19,8 @@ from equitrans.cli.arguments import (
     note,
 )
 from equitrans.cli.console import Console
-from equitrans.data import join_words
-from equitrans.errors import shown
+from equitrans.data import join_words, read_column
+from equitrans.errors import ConfigError, shown
 from equitrans.files import write_atomically
 
 ABOUT = """\
@@ -32,7 +32,8 @@ EXAMPLES = """\
   equitrans evaluate runs/jump
   equitrans evaluate runs/jump --split length --part train
   equitrans evaluate runs/mine --data test.tsv --json
-  equitrans evaluate runs/mine --data test.tsv --errors errors.tsv"""
+  equitrans evaluate runs/mine --data test.tsv --errors errors.tsv
+  equitrans evaluate runs/mine --data gen.tsv --by-column 3"""
 
 SHOWN = 10
 """Number of templates, reasons of refusals and unknown words that are printed; --json has all
@@ -48,6 +49,9 @@ def options() -> Parser:
     parser.add_argument(
         "--errors", metavar="FILE", help="write source, target and prediction of every error"
     )
+    parser.add_argument(
+        "--by-column", type=int, metavar="N", help="exact match by the texts of a column of --data"
+    )
     add_decoding(parser)
     return parser
 
@@ -56,8 +60,13 @@ def run(arguments: Sequence[str]) -> int:
     """Predict, compare and print."""
     parser = options()
     asked = parser.parse(arguments)
+    if asked.by_column is not None and asked.data in (None, "-"):
+        raise ConfigError("--by-column is the number of a column of --data FILE")
     trained = load(asked)
     pairs = find_pairs(asked, trained)
+    kinds: tuple[str, ...] = ()
+    if asked.by_column is not None:
+        kinds = read_column(asked.data, asked.by_column, columns=asked.columns)
     unknown = analysis.unknown_targets(trained.reading.readable(pairs), trained.symmetry)
     for word, count in list(unknown.items())[:SHOWN]:
         message = f"the model has no target word {shown(word)}"
@@ -70,9 +79,14 @@ def run(arguments: Sequence[str]) -> int:
         lines = ("\t".join(map(trained.text, row)) + "\n" for row in rows)
         write_atomically(asked.errors, "source\ttarget\tpredicted\n" + "".join(lines))
     if asked.json:
-        print(json.dumps(_content(report), ensure_ascii=False))
+        content = _content(report)
+        if kinds:
+            content["by_column"] = {k: asdict(t) for k, t in report.by(kinds).items()}
+        print(json.dumps(content, ensure_ascii=False))
     else:
         _print(report)
+        if kinds:
+            Console().print(_table(f"column {asked.by_column}", report.by(kinds)))
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from equitrans import models, training
 from equitrans.cli.arguments import Parser, add_json, add_model, load, note
 from equitrans.cli.console import Console, load_plots
+from equitrans.cli.expressions import show_expressions
 from equitrans.errors import ConfigError, shown
 from equitrans.settings import LONGEST_SENTENCE
 
@@ -51,8 +52,10 @@ def run(arguments: Sequence[str]) -> int:
     if asked.plot is not None and asked.derive is None:
         parser.error("--plot draws a derivation; add --derive SENTENCE")
     trained = load(asked)
+    if asked.derive is None and isinstance(trained.model, models.Lane):
+        return show_expressions(asked.run, trained.model, as_json=asked.json)
     learned = trained.model.learned
-    if learned is None:
+    if learned is None and not isinstance(trained.model, models.Lane):
         raise ConfigError(
             f"{asked.run} has no rules; equitrans train --model.aligner recursive learns some"
         )

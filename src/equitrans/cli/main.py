@@ -21,6 +21,7 @@ COMMANDS = {
     "discover": "find the lexical classes of pairs",
     "train": "train a model on a split or on pairs of your own",
     "evaluate": "measure the exact match of a trained model",
+    "compare": "compare several models on several files in one table",
     "predict": "predict the targets of sentences with a trained model",
     "audit": "measure how equivariant a trained model is",
     "orbits": "show which pairs a trained model cannot tell apart",

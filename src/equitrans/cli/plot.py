@@ -21,16 +21,20 @@ from equitrans.experiments import (
     learning_curve,
     plans as experiments,
     read_records,
+    title,
 )
 from equitrans.training import Settings
 
 ABOUT = """\
-Draw the learning curves of runs or records, or the picture of an experiment from the records that
-equitrans reproduce has written. A record is given as DIR/SPLIT/NAME, where NAME may be a pattern
-such as 'gordon*'. Alignments are drawn by equitrans predict --plot."""
+Draw the learning curves of runs or records, the exact match of records by target length, or the
+picture of an experiment from the records that equitrans reproduce has written. A record is given as
+DIR/SPLIT/NAME, where NAME may be a pattern such as 'gordon*'. Alignments are drawn by equitrans
+predict --plot."""
 EXAMPLES = """\
   equitrans plot curves runs/jump runs/other --out curves.png
   equitrans plot curves 'records/add_jump/gordon*' --out curves.svg
+  equitrans plot table1 --out table1.png
+  equitrans plot lengths 'records/length/russin*' --out lengths.png
   equitrans plot lowdata --out lowdata.png
   equitrans plot orbits --out orbits.png
   equitrans plot search-length --out search.png"""
@@ -42,10 +46,14 @@ MANY = 10
 def options() -> Parser:
     """The command line of this command."""
     parser = Parser("plot", ABOUT, EXAMPLES)
-    known = ["curves", "lowdata", "orbits", *experiments.search_names()]
-    parser.add_argument("what", choices=known, help="curves, or the name of an experiment")
+    known = ["curves", "lengths", *experiments.names(), *experiments.search_names()]
+    parser.add_argument("what", choices=known, help="curves, lengths, or an experiment")
     parser.add_argument(
-        "files", nargs="*", default=[], metavar="FILE", help="runs or records, for curves"
+        "files",
+        nargs="*",
+        default=[],
+        metavar="FILE",
+        help="runs or records for curves, records for lengths",
     )
     parser.add_argument("--out", required=True, metavar="FILE", help="the picture to write")
     add_reading(parser)
@@ -57,19 +65,23 @@ def run(arguments: Sequence[str]) -> int:
     parser = options()
     asked = parser.parse(arguments)
     plots = load_plots()
-    if asked.what == "curves":
+    if asked.what in ("curves", "lengths"):
         if not asked.files:
-            parser.error("curves need runs or records to draw")
-        figure = plots.draw_curves(_curves([Path(file) for file in asked.files]))
+            parser.error(f"{asked.what} need records to draw")
+        paths = [Path(file) for file in asked.files]
+        if asked.what == "curves":
+            figure = plots.draw_curves(_curves(paths))
+        else:
+            figure = plots.draw_lengths(_lengths(paths))
     elif asked.files:
-        parser.error(f"{asked.what} is drawn from records; files are for curves")
+        parser.error(f"{asked.what} is drawn from --records; files are for curves and lengths")
     elif asked.what in experiments.search_names():
         plan = experiments.load_search(asked.what)
         found = plan.found(open_records(asked), official=not asked.drawn)
         figure = draw_search(plots, plan, found)
     else:
         experiment = experiments.load(asked.what).restricted(only=asked.only)
-        draw = _draw_shares if asked.what == "lowdata" else _draw_orbits
+        draw = {"lowdata": _draw_shares, "orbits": _draw_orbits}.get(asked.what, _draw_seeds)
         figure = draw(plots, experiment, asked)
     plots.save_figure(figure, asked.out)
     return 0
@@ -88,12 +100,15 @@ def _curves(paths: Sequence[Path]) -> dict[str, Curve]:
     found = [curve for path in paths for curve in _read_curves(path)]
     if len(found) > MANY:
         raise ConfigError(f"{len(found)} curves; the limit is {MANY}")
-    parts = [set(name.split(", ")) for name, _ in found]
-    common = set.intersection(*parts) if len(parts) > 1 else set()
-    names = [
-        ", ".join(part for part in name.split(", ") if part not in common) for name, _ in found
-    ]
-    return {name or "default": curve for name, (_, curve) in zip(names, found, strict=True)}
+    names = _differences([name for name, _ in found])
+    return {name: curve for name, (_, curve) in zip(names, found, strict=True)}
+
+
+def _differences(names: Sequence[str]) -> list[str]:
+    """The names without the settings that all of them share."""
+    parts = [name.split(", ") for name in names]
+    common = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
+    return [", ".join(p for p in part if p not in common) or "default" for part in parts]
 
 
 def _read_curves(path: Path) -> list[tuple[str, Curve]]:
@@ -131,6 +146,41 @@ def _found(experiment: Experiment, asked: argparse.Namespace) -> dict[str, dict[
             f"equitrans reproduce {experiment.name} makes them"
         )
     return found
+
+
+def _lengths(paths: Sequence[Path]) -> dict[str, dict[int, tuple[int, int]]]:
+    """Right and all pairs by target length; records that differ in the seed alone are summed."""
+    found: dict[str, dict[int, tuple[int, int]]] = {}
+    for path in paths:
+        if not (records := read_records(path)):
+            raise RunError(f"{path}: no such record")
+        for name, record in records.items():
+            if record["test"] is None:
+                continue
+            try:
+                lengths = {
+                    int(n): (int(r), int(p)) for n, (r, p) in record["test"]["by_length"].items()
+                }
+                system = Job.of_record(record).description.rpartition(", ")[0]
+            except (AttributeError, KeyError, TypeError, ValueError, EquitransError) as error:
+                raise RunError(f"{name} is damaged: {error!r}") from None
+            counts = found.setdefault(system, {})
+            for length, (right, pairs) in lengths.items():
+                known = counts.get(length, (0, 0))
+                counts[length] = (known[0] + right, known[1] + pairs)
+    return dict(zip(_differences(list(found)), found.values(), strict=True))
+
+
+def _draw_seeds(plots: Any, experiment: Experiment, asked: argparse.Namespace) -> Any:
+    cells = {
+        name: {title(split): figures(cell) for split, cell in row.items()}
+        for name, row in _found(experiment, asked).items()
+    }
+    published = {
+        row.name: {title(split): value for split, value in row.published.items()}
+        for row in experiment.rows
+    }
+    return plots.draw_seeds(cells, published)
 
 
 def _draw_shares(plots: Any, experiment: Experiment, asked: argparse.Namespace) -> Any:

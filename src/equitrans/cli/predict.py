@@ -13,14 +13,15 @@ from equitrans import analysis, training
 from equitrans.cli.arguments import Parser, add_decoding, add_model, load, note
 from equitrans.cli.console import load_plots
 from equitrans.data import Pair, decode_lines, numbered_lines, split_words
-from equitrans.errors import DataError
+from equitrans.errors import DataError, shown
 
 ABOUT = """\
 Predict the targets of sentences, given as arguments, in a file, or on standard input, one per line.
 A sentence is refused if it has an unknown word or no words, or if a recursive aligner cannot derive
-it. For it the command prints an empty line (null in JSON) and, on standard error, its line and the
-reason; the other sentences are answered, and the exit status is 1. --fallback names a run to ask
-instead."""
+it, or only with a combination of rules that no training pair suggests (--lenient answers the last
+kind, with a remark). For it the command prints an empty line (null in JSON) and, on standard error,
+its line and the reason; the other sentences are answered, and the exit status is 1. --fallback
+names a run to ask instead."""
 EXAMPLES = """\
   equitrans predict runs/jump "jump twice" "walk left"
   equitrans predict runs/jump < commands.txt > actions.txt
@@ -59,6 +60,11 @@ def options() -> Parser:
     parser.add_argument(
         "--plot", metavar="FILE", help=f"draw the first {DRAWN} alignments as heat maps"
     )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="answer sentences that combine rules as no training pair suggests, with a remark",
+    )
     parser.add_argument("--fallback", metavar="RUN", help="a run for sentences that RUN refuses")
     style = parser.add_mutually_exclusive_group()
     style.add_argument("--json", action="store_true", help="one JSON object per sentence")
@@ -96,6 +102,11 @@ def run(arguments: Sequence[str]) -> int:
             else:
                 if not best[0].finished:
                     note(asked, f"{where}: prediction cut off after {model.max_length} words")
+                if best[0].remark is not None:
+                    note(asked, f"{where}: answered, although {best[0].remark}")
+                if best[0].doubtful and best[0].rival is not None:
+                    rival = shown(model.text(best[0].rival))
+                    note(asked, f"{where}: doubtful, margin {best[0].margin:.1f}; or {rival}")
                 if asked.alignments or (asked.plot and len(drawn) < DRAWN):
                     alignment = model.align(Pair(source, best[0].words))
                     if asked.plot and len(drawn) < DRAWN:
@@ -149,11 +160,12 @@ def _answers(
     model and its refusal.
     """
     first, *others = models
-    found = first.n_best(sources, n=asked.n_best, width=asked.width)
+    options = {"n": asked.n_best, "width": asked.width, "lenient": asked.lenient}
+    found = first.n_best(sources, **options)
     answers = [(first, best) for best in found]
     for model in others:
         refused = [i for i, (_, best) in enumerate(answers) if best[0].refused]
-        found = model.n_best([sources[i] for i in refused], n=asked.n_best, width=asked.width)
+        found = model.n_best([sources[i] for i in refused], **options)
         for i, best in zip(refused, found, strict=True):
             if not best[0].refused:
                 answers[i] = model, best
@@ -177,6 +189,12 @@ def _format(
             "finished": best.finished,
             "reason": best.reason,
         }
+        if best.margin is not None:
+            content |= {
+                "margin": best.margin,
+                "rival": None if best.rival is None else trained.text(best.rival),
+                "remark": best.remark,
+            }
         if asked.n_best > 1:
             content["n_best"] = [
                 {

@@ -104,9 +104,10 @@ def run(arguments: Sequence[str]) -> int:
             "check that its words can be exchanged; if they can, --model.aligner recursive learns "
             "large classes and small data, and another --seed may help",
         )
-    if (
-        warning := training.misfit_warning(trained, data.train, seed=started.config.seed)
-    ) is not None:
+    warning = training.lessons_warning(started) or training.misfit_warning(
+        trained, data.train, seed=started.config.seed
+    )
+    if warning is not None:
         console.print(f"warning: {warning}")
     return 0
 

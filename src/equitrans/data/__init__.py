@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         hold_out,
         join_words,
         numbered_lines,
+        read_column,
         read_pairs,
         split_words,
     )

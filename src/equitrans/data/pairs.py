@@ -158,6 +158,20 @@ def parse_lines(
                 yield number, text, error
 
 
+def read_column(file: File, number: int, *, columns: str | None = None) -> tuple[str, ...]:
+    """The texts of a column of a TSV file, counted from 1, one for each pair of ``read_pairs``."""
+    if not 1 <= number <= MOST_COLUMNS:
+        raise ConfigError(f"the column is {number}; it must lie in [1, {MOST_COLUMNS}]")
+    where = f"{file}:" if isinstance(file, Path | str) else "line "
+    texts = []
+    for line, text, pair in parse_lines(file, columns=columns):
+        cells = text.split("\t")
+        if isinstance(pair, LineError) or len(cells) < number:
+            raise DataError(f"{where}{line}: expected {number} columns, got {shown(text)}")
+        texts.append(normalized(cells[number - 1]).strip())
+    return tuple(texts)
+
+
 def parse_columns(columns: str | None) -> tuple[int, int] | None:
     """The positions, from 0, of source and target.
 

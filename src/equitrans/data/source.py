@@ -35,6 +35,7 @@ class DataConfig:
         split_words: a character at which target words are read apart, such as . in kitchen.lamp;
             they are written together again
         columns: the columns of source and target in the file, such as 2,3; null for the first two
+        distinct: pairs that are repeated count once
         hold_out: validation pairs are drawn at random, or are those with the longest targets
         validation: the fraction of distinct pairs that is held out for validation
 
@@ -47,6 +48,7 @@ class DataConfig:
     characters: bool = False
     split_words: str | None = None
     columns: str | None = None
+    distinct: bool = False
     hold_out: HoldOut = "random"
     validation: float = 0.1
 
@@ -116,6 +118,8 @@ def load_data(
         pairs = read_pairs(config.file, characters=config.characters, columns=config.columns)
         test, origin = (), config.file
         check_pairs(pairs)
+    if config.distinct:
+        pairs = tuple(dict.fromkeys(pairs))
     train, valid = hold_out(pairs, fraction=config.validation, how=config.hold_out, seed=seed)
     digest = hashlib.sha256(repr((train, valid)).encode()).hexdigest()
     apart = Reading(split=config.split_words)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         Order,
         Record,
         claim,
+        commit,
         learning_curve,
         perform,
     )
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     )
     from equitrans.experiments.records import Records, figures, read_record, read_records
     from equitrans.experiments.search import Search, Space, Trial, leading
-    from equitrans.experiments.tables import find_records, make_search, make_seeds, make_table
+    from equitrans.experiments.tables import (
+        find_records,
+        make_search,
+        make_seeds,
+        make_table,
+        title,
+    )
 
 __getattr__, __dir__, __all__ = face(__name__)

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import shutil
+import subprocess
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -202,11 +203,29 @@ def _machine(device: str) -> Record:
     return {
         "version": {
             "equitrans": __version__,
+            "commit": commit(),
             "torch": torch.__version__,
             "python": platform.python_version(),
         },
         "machine": {"device": name, "cores": os.cpu_count(), "threads": torch.get_num_threads()},
     }
+
+
+def commit() -> str:
+    """The commit of the source tree, with a mark if files have changed. Where this file is not in
+    a clone of its own project, it is the value of EQUITRANS_COMMIT.
+    """
+    try:
+        _git("ls-files", "--error-unmatch", Path(__file__).name)
+        return _git("describe", "--always", "--dirty", "--abbrev=40")
+    except (OSError, subprocess.CalledProcessError):
+        return os.environ.get("EQUITRANS_COMMIT", "")
+
+
+def _git(*asked: str) -> str:
+    here = Path(__file__).parent
+    found = subprocess.run(["git", *asked], cwd=here, capture_output=True, text=True, check=True)
+    return found.stdout.strip()
 
 
 def _processor() -> str:

@@ -181,9 +181,14 @@ def load(name: str, *, quick: bool = False) -> Experiment:
                 name=row["name"],
                 splits=tuple(row.get("splits", splits)),
                 seeds=small.get("seeds", row.get("seeds", content["seeds"])),
-                settings=settings,
+                settings=settings and _with_null(settings),
                 width=row.get("width", 3),
                 published=row.get("published", {}),
             )
         )
     return Experiment(name, content["title"], splits, tuple(rows))
+
+
+def _with_null(settings: Settings) -> Settings:
+    """The settings of a TOML table; TOML has no null, so the string "null" stands for it."""
+    return {name: None if value == "null" else value for name, value in settings.items()}

@@ -1,7 +1,8 @@
 """Markdown tables of records, with the published figures beside ours."""
 
-from collections.abc import Sequence
-from statistics import fmean, median, stdev
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from statistics import fmean, median, quantiles, stdev
 
 from equitrans.experiments.jobs import Record
 from equitrans.experiments.plans import Experiment, SearchPlan
@@ -64,8 +65,10 @@ def make_seeds(experiment: Experiment, records: Records, *, official: bool) -> s
     lines = [
         [name, title(split), *_every_seed(cell)] for (name, split), cell in found.items() if cell
     ]
-    head = ["system", "split", "every seed", "mean", "best", "−log p, validation", "seconds"]
-    return f"## {experiment.title}, every seed\n\n{_markdown(head, lines)}\n"
+    head = ["system", "split", "every seed", "mean", "median", "worst", "best", "at 100"]
+    head += ["−log p, validation", "seconds"]
+    origins = _origins(record for cell in found.values() for record in cell)
+    return f"## {experiment.title}, every seed\n\n{_markdown(head, lines)}\n\n{origins}"
 
 
 def find_records(
@@ -88,7 +91,9 @@ SHOWN = 10
 
 
 def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> str:
-    """The trials with the lowest validation losses, and the range of the test figures of all."""
+    """The figure of each protocol, the distribution of the test figures, and the trials with the
+    lowest validation losses.
+    """
     if not found:
         return f"## {plan.title}\n\nNo trials yet: equitrans search {plan.name} makes them.\n"
     ranked = sorted(found, key=lambda each: each[1]["valid"]["loss"])
@@ -99,21 +104,27 @@ def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> s
         for settings, record in ranked[:SHOWN]
     ]
     tests = sorted(figures([record for _, record in found]))
-    chosen = figures([ranked[0][1]])[0]
-    published = "" if plan.published is None else f"; published: {plan.published}"
-    return (
-        "\n\n".join(
-            [
-                f"## {plan.title}",
-                f"{len(found)} trials on {title(plan.split)}. Chosen by validation loss: "
-                f"{chosen:.2f} % on the test set{published}. Test figures of all trials, which "
-                f"choose nothing: best {tests[-1]:.2f}, median {median(tests):.2f}, "
-                f"worst {tests[0]:.2f}.",
-                _markdown(["−log p, validation", "test, %", *names], rows),
-            ]
-        )
-        + "\n"
-    )
+    protocols = [
+        ["the trial with the lowest validation loss", f"{figures([ranked[0][1]])[0]:.2f}"],
+        ["the trial with the best test figure, as in the paper", f"{tests[-1]:.2f}"],
+    ]
+    if plan.published is not None:
+        protocols.append(["*published*", f"*{plan.published}*"])
+    shares = quantiles(tests, n=20, method="inclusive") if len(tests) > 1 else tests * 19
+    quarters = [f"{tests[0]:.2f}", *(f"{shares[i]:.2f}" for i in (4, 9, 14, 18))]
+    parts = [
+        f"## {plan.title}",
+        f"{len(found)} trials on {title(plan.split)}.",
+        _markdown(["protocol", "test, %"], protocols),
+        "The test figures of all trials:",
+        _markdown(
+            ["worst", "first quarter", "median", "third quarter", "95 %", "best"],
+            [[*quarters, f"{tests[-1]:.2f}"]],
+        ),
+        f"The {len(rows)} trials with the lowest validation losses:",
+        _markdown(["−log p, validation", "test, %", *names], rows),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _summary(records: Sequence[Record]) -> str:
@@ -137,11 +148,24 @@ def _every_seed(records: list[Record]) -> list[str]:
     ends = dict.fromkeys(f"{end(seconds):.0f}" for end in (min, max) if seconds)
     return [
         " ".join(f"{v:.2f}" if r["test"] else "failed" for v, r in by_seed),
-        f"{fmean(values):.2f}",
-        f"{max(values):.2f}",
+        *(f"{of(values):.2f}" for of in (fmean, median, min, max)),
+        f"{values.count(100.0)} of {len(values)}",
         " ".join("" if loss is None else f"{loss:.4f}" for loss in losses),
         "–".join(ends),
     ]
+
+
+def _origins(records: Iterable[Record]) -> str:
+    """The versions and machines of records, and how many records each has."""
+    found = Counter(
+        (r["version"]["equitrans"], r["version"]["torch"], r["machine"]["device"])
+        for r in records
+        if "version" in r and "machine" in r
+    )
+    return "".join(
+        f"- {number} records: version {version}, torch {torch}, {device}\n"
+        for (version, torch, device), number in sorted(found.items())
+    )
 
 
 def _orbit_sizes(records: Sequence[Record]) -> str:

@@ -182,7 +182,7 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
 
     @route("derivation", schema.Derivation)
     async def derivation(request: Request, asked: Asked) -> Response:
-        """The derivation of a command by a recursive aligner."""
+        """The derivation of a command by a recursive aligner, or by LANE."""
 
         def view() -> schema.Derivation:
             trained = registry.model(asked.run, asked.add)

@@ -53,6 +53,7 @@ ABOUT = {
     "russin": "Russin et al. 2019, syntactic attention",
     "wu": "Wu et al. 2018, hard attention without symmetry",
     "attention": "LSTM with soft attention",
+    "lane": "Liu et al. 2020, learned expressions (LANE)",
 }
 
 
@@ -69,7 +70,7 @@ def describe(name: str, trained: Trained, *, has_data: bool, recorded: str | Non
         words=written(symmetry.source.words)[:SHOWN],
         equivariant=bool(model.sharing.classes),
         has_table=_rows(model, []) is not None,
-        has_derivations=has_rules,
+        has_derivations=_derives(model),
         has_data=has_data,
         characters=trained.characters,
         recorded=recorded,
@@ -268,9 +269,9 @@ def _finite(number: float) -> float | None:
 
 
 def derive(trained: Trained, words: Words) -> Derivation:
-    """Return the likeliest derivation of a command by a recursive aligner."""
+    """Return the likeliest derivation of a command by a model that has derivations."""
     model = trained.model
-    if model.learned is None:
+    if not _derives(model):
         return Derivation(
             words, (), 0, "This model aligns word by word; derivations need a recursive aligner."
         )
@@ -280,3 +281,8 @@ def derive(trained: Trained, words: Words) -> Derivation:
         return Derivation(words, (), 0, f"The model refuses this command: {best.reason}")
     nodes = (Node(depth, n.start, n.stop, n.rule, n.support) for depth, n in found.root.walk())
     return Derivation(words, tuple(nodes), found.alignments, None)
+
+
+def _derives(model: AnyModel) -> bool:
+    """Return whether a model of this kind has derivations."""
+    return type(model).derivation is not AnyModel.derivation

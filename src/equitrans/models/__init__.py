@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 from equitrans import face
 
 if TYPE_CHECKING:
+    from equitrans.models.baselines.lane.lane import Lane
     from equitrans.models.catalog import build, check_limits
     from equitrans.models.configs import (
         MODELS,
         AttentionConfig,
         GordonConfig,
+        LaneConfig,
         ModelConfig,
         RussinConfig,
         TransducerConfig,
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
         find_model,
         name_of,
     )
-    from equitrans.models.direct import Direct, Hypothesis
+    from equitrans.models.direct import Answer, Direct, Hypothesis
     from equitrans.models.recursive import (
         Derivation,
         Learned,

@@ -4,9 +4,16 @@ from dataclasses import fields
 from math import prod
 
 from equitrans.errors import ConfigError, SymmetryError, VocabularyError
-from equitrans.models.baselines import Gordon, HardAttention, SoftAttention, SyntacticAttention
+from equitrans.models.baselines import (
+    Gordon,
+    HardAttention,
+    Lane,
+    SoftAttention,
+    SyntacticAttention,
+)
 from equitrans.models.configs import (
     GordonConfig,
+    LaneConfig,
     ModelConfig,
     RussinConfig,
     TransducerConfig,
@@ -41,6 +48,17 @@ def build(config: ModelConfig, symmetry: Symmetry, learned: Learned | None = Non
     if isinstance(config, RussinConfig):
         return SyntacticAttention(
             symmetry, semantics=config.semantics, syntax=config.syntax, dropout=config.dropout
+        )
+    if isinstance(config, LaneConfig):
+        return Lane(
+            symmetry,
+            size=config.size,
+            longest=config.longest,
+            dropout=config.dropout,
+            samples=config.samples,
+            simplicity=config.simplicity,
+            baseline=config.baseline,
+            composer_rate=config.composer_rate,
         )
     attention = HardAttention if isinstance(config, WuConfig) else SoftAttention
     return attention(

@@ -10,8 +10,9 @@ from equitrans.errors import ConfigError, nearest, shown
 from equitrans.paper import GroupKind
 from equitrans.settings import check_counts, check_settings, check_shares
 
-Learner = Literal["gradient", "rules"]
-"""Gradient descent with validation pairs, or rules induced from all pairs."""
+Learner = Literal["gradient", "rules", "lessons"]
+"""Gradient descent with validation pairs, rules induced from all pairs, or gradient descent on
+samples in lessons of growing sentences."""
 
 OutputBias = Literal["free", "tied", "none"]
 """The output bias of Gordon et al.'s model: one per word, one per orbit of words, or none."""
@@ -172,7 +173,67 @@ class AttentionConfig:
         check_shares("model", self, "dropout")
 
 
-ModelConfig = TransducerConfig | GordonConfig | RussinConfig | WuConfig | AttentionConfig
+@dataclass(frozen=True)
+class LaneConfig:
+    """Settings of LANE, the model of Liu et al. 2020 (defaults: as released).
+
+    Args:
+        size: size of all embeddings and states
+        longest: largest number of symbols that one expression writes
+        samples: number of samples per pair in an update
+        simplicity: reward of a right target whose expressions write variables only (the paper's α);
+            with a part of such expressions it gets a part of the reward
+        dropout: share of the decoder's inputs dropped in training
+        entropy: weight of the entropy bonus in the first lesson
+        entropy_fall: factor of this weight from lesson to lesson
+        entropy_floor: smallest weight of the entropy bonus
+        baseline: what a reward is compared with: the mean reward of the batch, weighted by
+            expressions, or the mean reward of the other samples of the sentence
+        composer_rate: learning rate of the Composer, as a factor of that of the Solver
+        passing: validation accuracy that ends a lesson, and on all validation pairs the training
+        first: number of words of the longest sentences in the first lesson
+        last: largest number of epochs of the last lesson; null for no limit but training.epochs
+        short: validation pairs with up to this number of words are training pairs too
+
+    """
+
+    group: ClassVar[GroupKind] = "cyclic"
+    learner: ClassVar[Learner] = "lessons"
+
+    size: int = 128
+    longest: int = 10
+    samples: int = 10
+    simplicity: float = 0.0
+    dropout: float = 0.1
+    entropy: float = 0.1
+    entropy_fall: float = 0.5
+    entropy_floor: float = 1e-4
+    baseline: Literal["batch", "sentence"] = "batch"
+    composer_rate: float = 0.1
+    passing: float = 0.99
+    first: int = 3
+    last: int | None = None
+    short: int = 4
+
+    def __post_init__(self) -> None:
+        check_settings("model", self)
+        check_counts("model", self, "size", "longest", "samples", "first", "last")
+        check_shares("model", self, "dropout")
+        if self.short < 0:
+            raise ConfigError(f"model.short is {self.short}; it must be 0 or more")
+        for name in ("simplicity", "entropy", "entropy_fall", "entropy_floor", "passing"):
+            value = getattr(self, name)
+            if not 0 <= value <= 1:
+                raise ConfigError(f"model.{name} is {value}; it must lie in [0, 1]")
+        if not 0 < self.composer_rate <= 100:
+            raise ConfigError(
+                f"model.composer_rate is {self.composer_rate}; it must lie in (0, 100]"
+            )
+
+
+ModelConfig = (
+    TransducerConfig | GordonConfig | RussinConfig | WuConfig | AttentionConfig | LaneConfig
+)
 
 MODELS: dict[str, type[ModelConfig]] = {
     "transducer": TransducerConfig,
@@ -180,6 +241,7 @@ MODELS: dict[str, type[ModelConfig]] = {
     "russin": RussinConfig,
     "wu": WuConfig,
     "attention": AttentionConfig,
+    "lane": LaneConfig,
 }
 """The settings class of each model by its name on the command line."""
 

@@ -37,6 +37,19 @@ class Hypothesis(Generic[Word]):
         return self.log_prob == -math.inf
 
 
+@dataclass(frozen=True)
+class Answer(Hypothesis[int]):
+    """A target with what speaks against it."""
+
+    margin: float = math.inf
+    """Log p of the target less that of the likeliest other target; at most the log-odds that the
+    pair is not one of the wrong ones."""
+    rival: tuple[int, ...] | None = None
+    """The likeliest other target, if there is one."""
+    licensed: bool = True
+    """Whether no step of the derivation is a combination that nothing suggests."""
+
+
 class Direct(Model, ABC):
     """A model that implements ``predict``; beam search decodes every other model."""
 
@@ -47,7 +60,9 @@ class Direct(Model, ABC):
         """The ``n_best`` best targets of each source, best first."""
 
     def refusal(self, words: Sequence[str], *, max_length: int | None = None) -> str:
-        """The reason why a source has no target of up to ``max_length`` words."""
+        """The reason why a source has no target of up to ``max_length`` words, or why its target
+        is not licensed.
+        """
         return "no derivation"
 
     @abstractmethod

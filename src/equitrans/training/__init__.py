@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from equitrans.training.fitting import Extension, extend, fit
     from equitrans.training.learning import Rules, Step
     from equitrans.training.loop import Epoch
-    from equitrans.training.misfit import misfit_warning
+    from equitrans.training.misfit import lessons_warning, misfit_warning
     from equitrans.training.runs import Run
     from equitrans.training.trained import Trained
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from equitrans.errors import RunError, shown
@@ -33,6 +34,8 @@ _COUNTERS: dict[str, type] = {
     "start": int,
     "epochs_before": int,
     "updates_before": int,
+    "lesson": int,
+    "lesson_epochs": int,
     "finished": bool,
 }
 
@@ -41,11 +44,16 @@ _FIRST_START: dict[str, Any] = {
     "start": 1,
     "epochs_before": 0,
     "updates_before": 0,
+    "lesson": 0,
+    "lesson_epochs": 0,
 }
-"""Counters that checkpoints of earlier versions lack; they never start again."""
+"""Counters that checkpoints of earlier versions lack; no restarts, no lessons."""
 
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-"""The state of Adam and AdamW for each parameter: a count, and two tensors of its shape."""
+_ADAM, _ADADELTA = ("step", "exp_avg", "exp_avg_sq"), ("step", "square_avg", "acc_delta")
+"""The state of an optimizer for each parameter: a count, and two tensors of its shape."""
+
+_SQUARES = (".exp_avg_sq", ".square_avg", ".acc_delta")
+"""Ends of the names of tensors without negative numbers."""
 
 _MOST = 2**31
 """Upper bound of all counters; settings have the same."""
@@ -92,6 +100,9 @@ class Checkpoint:
         for name, value in part(tensors, "optimizer.").items():
             i, _, key = name.partition(".")
             moments.setdefault(int(i), {})[key] = value
+        keys = _ADADELTA if isinstance(state.optimizer, torch.optim.Adadelta) else _ADAM
+        if any(found.keys() != set(keys) for found in moments.values()):
+            raise RunError(f"{self.path} is damaged: it has the state of another optimizer")
         groups = state.optimizer.state_dict()["param_groups"]
         state.model.load_state_dict(part(tensors, "model."))
         state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
@@ -112,7 +123,8 @@ class Checkpoint:
             expected |= {f"best.{name}": shape for name, shape in weights.items()}
         # parameters without a gradient so far, as in a warm start, have no moments
         for i, parameter in enumerate(model.parameters()):
-            names = [f"optimizer.{i}.{key}" for key in _MOMENTS]
+            keys = _ADADELTA if f"optimizer.{i}.square_avg" in header.shapes else _ADAM
+            names = [f"optimizer.{i}.{key}" for key in keys]
             if any(name in header.shapes for name in names):
                 shape = tuple(parameter.shape)
                 expected |= zip(names, ((), shape, shape), strict=True)
@@ -131,7 +143,7 @@ class Checkpoint:
             if not (0 <= value < _MOST and value == value.round()):
                 found = f"{name} is {float(value)}; expected a whole number from 0 to 2**31"
                 raise RunError(f"{self.path} is damaged: {found}")
-        elif name.endswith(".exp_avg_sq") and (value < 0).any():
+        elif name.endswith(_SQUARES) and (value < 0).any():
             raise RunError(f"{self.path} is damaged: {name} has negative numbers")
 
 

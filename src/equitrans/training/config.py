@@ -28,7 +28,7 @@ class TrainingConfig:
         batching: batches of forms, each with all its pairs and all with equal weight, or batches of
             pairs as in the paper
         batch: number of forms or pairs per batch
-        optimizer: Adam, or AdamW with decoupled weight decay
+        optimizer: Adam, AdamW with decoupled weight decay, or Adadelta
         learning_rate: learning rate at the start
         schedule: a constant rate, or a cosine that ends at a fiftieth of it
         weight_decay: strength of the weight decay
@@ -47,7 +47,7 @@ class TrainingConfig:
     updates: int | None = None
     batching: Batching = "forms"
     batch: int = 8
-    optimizer: Literal["adam", "adamw"] = "adamw"
+    optimizer: Literal["adam", "adamw", "adadelta"] = "adamw"
     learning_rate: float = 8e-3
     schedule: Literal["constant", "cosine"] = "cosine"
     weight_decay: float = 0.03

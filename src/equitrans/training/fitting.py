@@ -96,7 +96,7 @@ def _fit(
     trained = Trained.new(
         model,
         Symmetry.of(reading.classes, read, model.group),
-        max_length=longest_prediction(read),
+        max_length=longest_prediction(read, model),
         characters=reading.characters,
         split=reading.split,
         seed=seed,

@@ -1,7 +1,8 @@
 """One interface of learning for every model: iterate over a ``Learning`` until it has finished.
 
 A model's settings name its learner: *gradient* yields an ``Epoch`` per pass over the data, *rules*
-yields one ``Rules`` for the grammar that it induced.
+yields one ``Rules`` for the grammar that it induced, *lessons* yields an ``Epoch`` per pass over a
+lesson.
 """
 
 import time
@@ -16,10 +17,12 @@ from torch import Tensor
 
 from equitrans.analysis import mean_loss
 from equitrans.data import Data, Pair, Rows
-from equitrans.models import ModelConfig, build, learn_rules
+from equitrans.models import LaneConfig, ModelConfig, build, learn_rules
 from equitrans.paper import Model
+from equitrans.settings import LONGEST_PREDICTION
 from equitrans.training.cards import Figures
 from equitrans.training.config import TrainingConfig
+from equitrans.training.lessons import Lessons, taught, teach
 from equitrans.training.loop import Epoch, TrainState, ended, epoch_seed, train
 from equitrans.training.trained import Trained
 
@@ -124,14 +127,30 @@ class GradientLearning(Learning):
         self._config, self._training, self._data = config, training, data
         self.model = model.to(device)
         self._state = TrainState.new(self.model, training, seed=seed)
-        self._rows = Rows.of(data.train, model.sharing)
-        self._valid = Rows.of(data.valid, model.sharing) if data.valid else None
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Bring the data into the form that one start needs."""
+        self._rows = Rows.of(self._data.train, self.model.sharing)
+        self._valid = Rows.of(self._data.valid, self.model.sharing) if self._data.valid else None
+
+    def _train(self) -> Iterator[Epoch]:
+        """Continue the current start to its end."""
+        return train(self._state, self._rows, self._valid, self._training)
+
+    def _has_ended(self) -> bool:
+        """Whether the current start has ended."""
+        return ended(self._state, self._rows, self._training)
+
+    def _missed(self) -> bool:
+        """Whether the best epoch is not good enough, so that another start may help."""
+        return self._data.alike and self._state.best_accuracy < 1
 
     def __iter__(self) -> Iterator[Epoch]:
         while not self.finished:
-            if ended(self._state, self._rows, self._training):
+            if self._has_ended():
                 self._restart()
-            yield from train(self._state, self._rows, self._valid, self._training)
+            yield from self._train()
 
     def _restart(self) -> None:
         """Set new random weights and a new optimizer; the best weights so far are kept."""
@@ -155,11 +174,10 @@ class GradientLearning(Learning):
     @property
     def finished(self) -> bool:
         state, training = self._state, self._training
-        if not ended(state, self._rows, training):
+        if not self._has_ended():
             return False
         in_time = training.seconds is None or state.seconds < training.seconds
-        missed = self._data.alike and state.best_accuracy < 1
-        return not (in_time and missed and state.start < training.most_starts)
+        return not (in_time and self._missed() and state.start < training.most_starts)
 
     @property
     def figures(self) -> Figures:
@@ -178,6 +196,23 @@ class GradientLearning(Learning):
     @property
     def state(self) -> TrainState:
         return self._state
+
+
+class LessonLearning(GradientLearning):
+    """LANE's lessons; the epoch of highest validation accuracy is the best."""
+
+    def _prepare(self) -> None:
+        assert isinstance(self._config, LaneConfig)
+        self._lessons = Lessons.of(self._data, self.model.symmetry, self._config)
+
+    def _train(self) -> Iterator[Epoch]:
+        return teach(self._state, self._lessons, self._training)
+
+    def _has_ended(self) -> bool:
+        return taught(self._state, self._lessons, self._training)
+
+    def _missed(self) -> bool:
+        return self._state.best_accuracy < self._lessons.config.passing
 
 
 class RuleLearning(Learning):
@@ -250,9 +285,15 @@ def start(
     data = data.read
     if config.learner == "rules":
         return RuleLearning(model, config, data.train + data.valid, seed=seed, device=device)
-    return GradientLearning(model, config, training, data, seed=seed, device=device)
+    kind = LessonLearning if config.learner == "lessons" else GradientLearning
+    return kind(model, config, training, data, seed=seed, device=device)
 
 
-def longest_prediction(pairs: Iterable[Pair]) -> int:
-    """The length limit of predictions: well beyond the targets seen, to allow longer ones."""
+def longest_prediction(pairs: Iterable[Pair], config: ModelConfig) -> int:
+    """The length limit of predictions: well beyond the targets seen, to allow longer ones. Rules
+    know the length of a target before they build it, so they have no other limit than that of all
+    models.
+    """
+    if config.learner == "rules":
+        return LONGEST_PREDICTION
     return 4 * max(len(pair.target) for pair in pairs) + 10

@@ -13,6 +13,7 @@ from typing import Any
 from equitrans.errors import EquitransError, RunError, shown
 from equitrans.settings import from_dict
 from equitrans.training.learning import Rules
+from equitrans.training.lessons import LessonEpoch
 from equitrans.training.loop import Epoch
 
 LARGEST_LOG = 64_000_000
@@ -61,7 +62,8 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 def check_step(line: Any) -> None:
     """Raise ConfigError or RunError unless a line is the log of an epoch or of learned rules."""
-    kind = Rules if isinstance(line, dict) and "rules" in line else Epoch
+    kinds = {"rules": Rules, "lesson": LessonEpoch}
+    kind = next((k for n, k in kinds.items() if isinstance(line, dict) and n in line), Epoch)
     for name, value in vars(from_dict(kind, line)).items():
         if isinstance(value, int) and not 0 <= value < LARGEST_COUNT:
             raise RunError(f"{name} is {shown(value)}")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -18,6 +19,7 @@ from torch import Tensor
 from equitrans.analysis import in_parts, judge
 from equitrans.data import Rows, by_form, by_pair
 from equitrans.errors import DivergenceError
+from equitrans.models import Lane
 from equitrans.paper import Batch, Model, Moment
 from equitrans.training.config import TrainingConfig
 from equitrans.training.cuda_graphs import FixedBatch, Recorder
@@ -73,6 +75,9 @@ class TrainState:
     epochs_before: int = 0
     updates_before: int = 0
     """Epochs and updates of the earlier starts."""
+    lesson: int = 0
+    lesson_epochs: int = 0
+    """Number of the lesson, from 0, and its epochs so far; for models that learn in lessons."""
     best: dict[str, Tensor] = field(default_factory=dict)
     recorder: Recorder | None = None
     """The CUDA graph of an update, for models that allow it; checkpoints do not contain it."""
@@ -87,9 +92,14 @@ class TrainState:
         self.optimizer, self.recorder = _optimizer(self.model, config), None
         self.start += 1
         self.epochs_before, self.updates_before = self.epoch, self.updates
+        self.lesson = self.lesson_epochs = 0
 
 
 def _optimizer(model: Model, config: TrainingConfig) -> torch.optim.Optimizer:
+    if config.optimizer == "adadelta":
+        return torch.optim.Adadelta(
+            _groups(model, config), lr=config.learning_rate, weight_decay=config.weight_decay
+        )
     make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
     device = next(model.parameters()).device
     recorded = _can_record(model)
@@ -97,12 +107,23 @@ def _optimizer(model: Model, config: TrainingConfig) -> torch.optim.Optimizer:
     if recorded:  # a CUDA graph reads the rate from memory, and fused Adam reads float32
         rate = torch.tensor(rate, device=device, dtype=torch.float32)
     return make(
-        model.parameters(),
+        _groups(model, config),
         lr=rate,
         weight_decay=config.weight_decay,
         capturable=recorded,
         fused=True,
     )
+
+
+def _groups(model: Model, config: TrainingConfig) -> list[dict[str, Any]]:
+    """The parameters of a model in their order, in groups by learning rate."""
+    if not isinstance(model, Lane):
+        return [{"params": list(model.parameters())}]
+    rate = config.learning_rate * model.composer_rate
+    return [
+        {"params": list(model.composer.parameters()), "lr": rate},
+        {"params": list(model.solver.parameters())},
+    ]
 
 
 def _can_record(model: Model) -> bool:
@@ -150,7 +171,7 @@ def train(
         if validation is not None:
             valid_loss, accuracy = judge(state.model, validation)
             _check_epoch(state, "validation loss", valid_loss, validation)
-        _check_weights(state)
+        check_weights(state)
         is_best = valid_loss is None or valid_loss < state.best_loss
         if is_best:
             state.best_epoch = state.epoch
@@ -246,7 +267,7 @@ def _descend(state: TrainState, config: TrainingConfig, moment: Moment, batch: B
         if not value.is_cuda and not math.isfinite(value):
             where = f"epoch {state.epoch}, update {state.updates}"
             broken = _broken(model, batch, random, loss, moment)
-            raise _divergence(where, kind, float(value), broken)
+            raise divergence(where, kind, float(value), broken)
 
     check("training loss", loss.detach())
     loss.backward()
@@ -276,20 +297,21 @@ def _check_epoch(state: TrainState, kind: str, value: float, data: Rows) -> None
         if not math.isfinite(loss):
             broken = _broken(model, batch, random, loss)
             break
-    raise _divergence(f"epoch {state.epoch}", kind, value, broken)
+    raise divergence(f"epoch {state.epoch}", kind, value, broken)
 
 
-def _check_weights(state: TrainState) -> None:
+def check_weights(state: TrainState) -> None:
     """Raise DivergenceError if a weight is NaN or infinite after the last update of an epoch."""
     for name, weight in state.model.named_parameters():
         if not bool(weight.isfinite().all()):
             value = float(weight.detach()[~weight.isfinite()][0])
-            raise _divergence(f"epoch {state.epoch}", f"weight {name}", value, None)
+            raise divergence(f"epoch {state.epoch}", f"weight {name}", value, None)
 
 
-def _divergence(
+def divergence(
     where: str, kind: str, value: float, broken: dict[str, Tensor] | None
 ) -> DivergenceError:
+    """The error of a number that is NaN or infinite, with advice."""
     advice = "a smaller training.learning_rate or training.clip may help"
     return DivergenceError(f"{where}: the {kind} is {value}; {advice}", broken)
 

@@ -86,7 +86,7 @@ class Run:
         trained = Trained.new(
             config.model,
             Symmetry.of(data.classes, pairs, config.model.group),
-            max_length=longest_prediction(pairs),
+            max_length=longest_prediction(pairs, config.model),
             characters=config.data.characters,
             split=config.data.split_words,
             seed=config.seed,

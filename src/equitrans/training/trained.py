@@ -19,21 +19,8 @@ from typing import Any
 
 import torch
 
-from equitrans import __version__
-from equitrans.analysis import (
-    Alignment,
-    Audit,
-    Orbits,
-    Prediction,
-    Report,
-    Words,
-    align,
-    audit,
-    is_plain,
-    orbits,
-    predict,
-    report,
-)
+from equitrans import __version__, analysis
+from equitrans.analysis import Alignment, Audit, Orbits, Prediction, Report, Words
 from equitrans.data import (
     AnyPair,
     Pair,
@@ -148,15 +135,22 @@ class Trained:
     # --- questions to the model
 
     def predict(
-        self, sentences: Iterable[str | Sequence[str]], *, width: int = 3
+        self, sentences: Iterable[str | Sequence[str]], *, width: int = 3, lenient: bool = False
     ) -> list[Prediction]:
         """The best target of each sentence, by beam search; width 1 is greedy. A sentence without
-        a target, for example one with an unknown word, has ``refused`` and a ``reason``.
+        a target, for example one with an unknown word, has ``refused`` and a ``reason``. A sentence
+        whose rules combine in a way that no training pair suggests is refused too; ``lenient``
+        answers it with a ``remark``.
         """
-        return [best[0] for best in self.n_best(sentences, n=1, width=width)]
+        return [best[0] for best in self.n_best(sentences, n=1, width=width, lenient=lenient)]
 
     def n_best(
-        self, sentences: Iterable[str | Sequence[str]], *, n: int, width: int = 3
+        self,
+        sentences: Iterable[str | Sequence[str]],
+        *,
+        n: int,
+        width: int = 3,
+        lenient: bool = False,
     ) -> list[list[Prediction]]:
         """Up to n targets of each sentence, best first."""
         check_iterable("sentences", sentences)
@@ -164,18 +158,29 @@ class Trained:
         check_count("width", width)
         asked = [self.reading.attempt(self._split(sentence)) for sentence in sentences]
         symbols = [read.symbols for read in asked if isinstance(read, Read)]
-        found = iter(self.decode(symbols, n=n, width=width))
+        found = iter(self.decode(symbols, n=n, width=width, lenient=lenient))
         return [
-            [replace(p, words=self.reading.write(p.words, read)) for p in next(found)]
+            [self._write(prediction, read) for prediction in next(found)]
             if isinstance(read, Read)
             else [Prediction.refusal(read)]
             for read in asked
         ]
 
-    def decode(self, sentences: Sequence[Words], *, n: int, width: int) -> list[list[Prediction]]:
+    def decode(
+        self, sentences: Sequence[Words], *, n: int, width: int, lenient: bool = False
+    ) -> list[list[Prediction]]:
         """Up to n targets of each sentence, best first, all in symbols."""
         options = {"width": max(width, n), "max_length": self.max_length, "n_best": n}
-        return predict(self.model, sentences, **options)
+        return analysis.predict(self.model, sentences, lenient=lenient, **options)
+
+    def _write(self, prediction: Prediction, read: Read) -> Prediction:
+        """A prediction in words."""
+        rival = prediction.rival
+        return replace(
+            prediction,
+            words=self.reading.write(prediction.words, read),
+            rival=None if rival is None else self.reading.write(rival, read),
+        )
 
     def evaluate(self, pairs: Iterable[AnyPair], *, width: int = 3) -> Report:
         """Exact match over pairs, with errors, by length and by template; refusals are errors."""
@@ -184,7 +189,7 @@ class Trained:
             raise DataError("nothing to evaluate: there are no pairs")
         best = self.predict([pair.source for pair in pairs], width=width)
         templates = [self.template(pair.source) for pair in pairs]
-        return report(self.model, pairs, best, templates, self.reading.readable(pairs))
+        return analysis.report(self.model, pairs, best, templates, self.reading.readable(pairs))
 
     def score(self, pairs: Iterable[AnyPair], *, width: int = 3) -> float:
         """The share of pairs predicted exactly."""
@@ -194,7 +199,7 @@ class Trained:
         """Which source word each target word comes from."""
         ((source, target),) = self._pairs([pair])
         read = self.reading.source(source)
-        found = align(self.model, Pair(read.symbols, self.reading.target(target, read)))
+        found = analysis.align(self.model, Pair(read.symbols, self.reading.target(target, read)))
         words, target = (tuple(map(read.spell, side)) for side in (found.source, found.target))
         return Alignment(words, target, found.prob)
 
@@ -214,7 +219,7 @@ class Trained:
             raise SymmetryError("the model has no classes; give the classes for the audit")
         options = {"width": width, "max_length": self.max_length}
         read = self.reading.pairs(self._pairs(pairs))
-        return audit(self.model, read, symmetry, tolerance=tolerance, **options)
+        return analysis.audit(self.model, read, symmetry, tolerance=tolerance, **options)
 
     def orbits(
         self, sentence: str | Sequence[str], target: str | Sequence[str] | None = None
@@ -231,9 +236,9 @@ class Trained:
         (given,) = self._pairs([(source, target)])
         read = self.reading.source(given.source)
         pair, alignment = Pair(read.symbols, self.reading.target(given.target, read)), None
-        if not is_plain(pair, self.symmetry):
-            alignment = [n - 1 for n in align(self.model, pair).best[:-1]]
-        found = orbits(self.model, pair, self.symmetry, alignment)
+        if not analysis.is_plain(pair, self.symmetry):
+            alignment = [n - 1 for n in analysis.align(self.model, pair).best[:-1]]
+        found = analysis.orbits(self.model, pair, self.symmetry, alignment)
         spelled = (
             Pair(tuple(map(read.spell, x)), self.reading.write(y, read)) for x, y in found.family
         )

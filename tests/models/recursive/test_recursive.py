@@ -174,7 +174,7 @@ def test_trained_weights_prefer_the_derivations_of_the_targets():
         BOTH.source_classes[BOTH.source.index[w]] for w in ("walk", "and", "twice")
     )
     form = (walk, and_, walk, twice)
-    left = fit_weights(model.aligner, [(form, ("\0", "\2", "\2"))])
+    left = fit_weights(model.aligner, [(form, ("\0", "\2", "\2"))]).uncertainty
     best = model.aligner.alignments(form)[0]
     assert best.text == "\0\2\2"
     assert left < 0.1

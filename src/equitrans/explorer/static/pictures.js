@@ -70,17 +70,19 @@ export async function derivationView(model) {
   const place = (start, stop, row) =>
     ({ "grid-column": `${start + 1} / ${stop + 1}`, "grid-row": String(row) });
   const used = new Map(found.nodes.map((node) => [node.rule, node.support]));
+  const lane = model.kind === "lane";
   return [
-    h("p", { class: "intro" }, "The likeliest derivation. Each rule stands over the words that it covers, and another rule fills each □. The numbers after the arrow say which parts are written, and in which order."),
+    h("p", { class: "intro" }, lane ? "The expressions that give the prediction. Each stands over the words that it covers; x1 and x2 are what the expressions below it give, from left to right."
+      : "The likeliest derivation. Each rule stands over the words that it covers, and another rule fills each □. The numbers after the arrow say which parts are written, and in which order."),
     h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Derivation tree" },
       h("ol", { class: "tree", style: { "--words": String(found.words.length) } },
         found.nodes.map((node) => h("li", {
           class: "node", style: place(node.start, node.stop, node.depth + 1),
-          title: count(node.support, "training pair"),
+          title: lane ? node.rule : count(node.support, "training pair"),
         }, h("span", { class: "rule" }, node.rule),
           h("span", { class: "hidden" }, ` over ${found.words.slice(node.start, node.stop).join(" ")}`))),
         found.words.map((word, n) => h("li", { class: "leaf", style: place(n, n + 1, deepest + 2) }, word)))),
-    h("table", { class: "plain" },
+    lane ? null : h("table", { class: "plain" },
       h("caption", {}, `Rules of this derivation, and the number of training pairs that use each. The command has ${count(found.alignments, "alignment")}.`),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "rule"), h("th", { scope: "col" }, "pairs"))),
       h("tbody", {}, [...used].map(([rule, support]) =>

@@ -7,6 +7,7 @@ from equitrans import face
 if TYPE_CHECKING:
     from equitrans.models.baselines.attention import SoftAttention
     from equitrans.models.baselines.gordon import Gordon
+    from equitrans.models.baselines.lane.lane import Lane
     from equitrans.models.baselines.russin import SyntacticAttention
     from equitrans.models.baselines.wu import HardAttention
 

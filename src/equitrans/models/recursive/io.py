@@ -1,12 +1,14 @@
 """A learned grammar with its evidence, its JSON format, and derivations as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any
 
 from equitrans.data import Pair
 from equitrans.errors import DataError, EquitransError, shown
 from equitrans.files import check_visible
+from equitrans.models.recursive.licences import ROOT, Licences
 from equitrans.models.recursive.rules import HOLE, Grammar, Rule
 from equitrans.paper import Symmetry
 
@@ -32,6 +34,8 @@ class Learned:
     """Assumed share of wrong pairs, at most 0.5."""
     texts: tuple[str, ...] = ()
     """Each rule as text."""
+    licences: Licences | None = None
+    """The combinations of rules that are licensed; None if all are."""
 
     def __str__(self) -> str:
         """A line for each rule with its support, and a line for each warning."""
@@ -99,11 +103,55 @@ class Names:
             name = symmetry.template([word])[0]
             self._symbols.setdefault(symmetry.source_classes[number], name)
 
-    def rule(self, rule: Rule) -> str:
-        """A rule as text."""
-        left = " ".join("□" if s == HOLE else self._symbols[s] for s in rule.left)
+    def rule(self, rule: Rule, holes: Mapping[int, str] | None = None) -> str:
+        """A rule as text, with the categories of some holes."""
         right = " ".join(str(k) if k >= 0 else f"{self._word(~k)!r}" for k in rule.right)
-        return f"{left} → {right}" if right else f"{left} →"
+        return f"{self.left(rule, holes or {})} → {right}".rstrip()
+
+    def left(self, rule: Rule, holes: Mapping[int, str]) -> str:
+        """The left side of a rule as text, with the categories of some holes."""
+        names = {place: f"□{holes.get(k, '')}" for k, place in enumerate(rule.holes)}
+        return " ".join(
+            names[k] if s == HOLE else self._symbols[s] for k, s in enumerate(rule.left)
+        )
+
+    def rules(self, grammar: Grammar, licences: Licences | None) -> tuple[str, ...]:
+        """All rules as text; holes have categories if there are several."""
+        if licences is None or len(licences.categories) < 2:
+            return tuple(map(self.rule, grammar.rules))
+        names = self.categories(grammar, licences)
+        return tuple(
+            self.rule(
+                rule,
+                {
+                    k: "|".join(names[c] for c in licences.of((r, k)))
+                    for k in range(len(rule.holes))
+                },
+            )
+            for r, rule in enumerate(grammar.rules)
+        )
+
+    def categories(self, grammar: Grammar, licences: Licences) -> list[str]:
+        """The name of each category: that of the one class in it, ``sentence`` for rules that stand
+        at the root, or a letter.
+        """
+        found: list[str] = []
+        letters = iter(ascii_uppercase)
+        for rules in licences.categories:
+            members = [grammar.rules[r] for r in sorted(rules)]
+            classes = {
+                self._symbols[rule.left[0]]
+                for rule in members
+                if len(rule.left) == 1 and rule.right == (0,)
+            }
+            if len(classes) == 1 and not all(licences.accepts(ROOT, r) for r in rules):
+                name = classes.pop().strip("<>")
+            elif all(licences.accepts(ROOT, r) for r in rules):
+                name = "sentence"
+            else:
+                name = next(letters, "other")
+            found.append(name if name not in found else f"{name}{len(found)}")
+        return found
 
     def _word(self, word: int) -> str:
         return self._symmetry.target.decode([word])[0]
@@ -123,7 +171,7 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
         return {"class": classes[s]} if s in classes else words[s]
 
     names = Names(symmetry)
-    return {
+    content: dict[str, Any] = {
         "rules": [
             {
                 "text": names.rule(rule),
@@ -142,6 +190,14 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
         "bits": learned.bits,
         "noise": learned.noise,
     }
+    if learned.licences is not None:
+        found = learned.licences.rules_of
+        content["root"] = sorted(found.get(ROOT, ()))
+        for r, (rule, table) in enumerate(
+            zip(learned.grammar.rules, content["rules"], strict=True)
+        ):
+            table["holes"] = [sorted(found.get((r, k), ())) for k in range(len(rule.holes))]
+    return content
 
 
 def learned_from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
@@ -199,17 +255,45 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
             rules[rule] = _number(table, "support", int)
         except EquitransError as error:
             raise DataError(f"rule {number}: {error}") from None
-    names = Names(symmetry)
+    grammar = Grammar(rules)
+    licences = _licences(content, grammar) if "root" in content else None
     return Learned(
-        grammar=Grammar(rules),
-        texts=tuple(map(names.rule, rules)),
+        grammar=grammar,
+        texts=Names(symmetry).rules(grammar, licences),
         support=tuple(rules.values()),
         pairs=_number(content, "pairs", int),
         exceptions=tuple(map(_exception, _listed(content, "exceptions", dict))),
         warnings=tuple(_listed(content, "warnings", str)),
         bits=float(_number(content, "bits", int | float)),
         noise=float(_number(content, "noise", int | float, 0.5)),
+        licences=licences,
     )
+
+
+def _licences(content: dict[str, Any], grammar: Grammar) -> Licences:
+    """The rules that pairs need at the root and in the holes of each rule."""
+    rules = grammar.rules
+
+    def numbers(found: Any, where: str) -> list[int]:
+        if not isinstance(found, list) or not all(
+            type(r) is int and 0 <= r < len(rules) for r in found
+        ):
+            raise DataError(
+                f"{where} is {shown(found)}; expected numbers from 0 to {len(rules) - 1}"
+            )
+        return found
+
+    needed = {(*ROOT, child) for child in numbers(content["root"], "root")}
+    for r, (rule, table) in enumerate(zip(rules, content["rules"], strict=True)):
+        holes = _listed(table, "holes")
+        if len(holes) != len(rule.holes):
+            raise DataError(
+                f"holes of rule {r + 1}: {len(holes)} lists; expected {len(rule.holes)}"
+            )
+        for k, hole in enumerate(holes):
+            where = f"hole {k + 1} of rule {r + 1}"
+            needed.update((r, k, child) for child in numbers(hole, where))
+    return Licences(grammar, frozenset(needed))
 
 
 def _exception(table: dict[str, Any]) -> tuple[Pair, str]:

@@ -54,10 +54,11 @@ def learn_rules(
     assert isinstance(model, RecursiveTransducer)
     report(f"weighing: {len(induced.grammar)} rules")
     derived = _derived(seen, induced)
-    uncertainty = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
+    fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
+    model.take(Learned(induced.grammar, (), 0, licences=fitted.licences))
     fit_translator(model, pairs)
     report(f"checking: {len(pairs)} pairs")
-    model.take(_report(model, pairs, seen, induced, uncertainty))
+    model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
     return model.eval()
 
 
@@ -167,7 +168,8 @@ def _report(
         )
     return Learned(
         grammar=grammar,
-        texts=tuple(names.rule(rule) for rule in grammar.rules),
+        licences=model.learned.licences,
+        texts=names.rules(grammar, model.learned.licences),
         support=tuple(support[r] for r in range(len(grammar))),
         pairs=len(distinct),
         exceptions=tuple(exceptions),

@@ -7,7 +7,6 @@ outside all classes, so theorems 2 and 3 hold as with any invariant aligner.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import torch
@@ -16,11 +15,12 @@ from torch import Tensor
 
 from equitrans.data import Pair
 from equitrans.errors import shown
-from equitrans.models.direct import Direct, Hypothesis
+from equitrans.models.direct import Answer, Direct, Hypothesis
 from equitrans.models.recursive.aligner import RecursiveAligner
 from equitrans.models.recursive.chart import Tree, origins_of, parse
 from equitrans.models.recursive.io import Derivation, Learned, Names, Node
-from equitrans.models.recursive.refusals import no_derivation
+from equitrans.models.recursive.ranking import translated
+from equitrans.models.recursive.refusals import no_derivation, unlicensed
 from equitrans.models.recursive.rules import CONSTANTS, Form, constant_word
 from equitrans.paper import (
     EOS,
@@ -61,12 +61,14 @@ class RecursiveTransducer(Direct):
         self.marginal = marginal
         self.learned = learned
         classes = tuple(symmetry.source_classes[words[0]] for words in symmetry.members[0])
-        self.aligner = RecursiveAligner(learned.grammar, classes)
+        self.aligner = RecursiveAligner(learned.grammar, classes, learned.licences)
         self.register_buffer("noise", torch.tensor(learned.noise), persistent=False)
 
     def take(self, learned: Learned) -> None:
-        """Replace support, exceptions, warnings and noise; the rules must be the same."""
+        """Replace all but the rules, which must be the same."""
         self.learned = learned
+        self.aligner.licences = learned.licences
+        self.aligner.forget()
         for name in ("_unexplained", "_turned"):
             self.__dict__.pop(name, None)
         self.noise.fill_(learned.noise)
@@ -98,7 +100,13 @@ class RecursiveTransducer(Direct):
     def refusal(self, words: Sequence[str], *, max_length: int | None = None) -> str:
         form = self.form(self.symmetry.source.encode(words))
         grammar = self.aligner.grammar
-        if found := self.aligner.alignments(form):
+        found = self.aligner.alignments(form)
+        if found and not self.aligner.is_licensed(form):
+            tree, licences = self.aligner.tree(form), self.aligner.licences
+            assert tree is not None
+            assert licences is not None
+            return unlicensed(grammar, licences, tree, words, Names(self.symmetry))
+        if found:
             limit = "more than the limit" if max_length is None else f"the limit is {max_length}"
             return f"the target would have {shown(found[0].length)} words; {limit}"
         if grammar.has_too_many(form) or (0, len(form)) in grammar.analyses(form):
@@ -280,15 +288,27 @@ class RecursiveTransducer(Direct):
         table = dict(zip(words.tolist(), rows.tolist(), strict=True))
         first, second = rows.topk(2, dim=1).values.unbind(1)
         tied = set(words[first - second <= TIE].tolist()) & self.symmetry.homes[0].keys()
-        return [
-            [
-                replace(h, tied=not tied.isdisjoint(row))
-                for h in self._rank([w for w in row if w >= N_SPECIAL], best, table, max_length)[
-                    :n_best
-                ]
-            ]
-            for row in source.tolist()
-        ]
+        found: list[list[Hypothesis[int]]] = []
+        for row in source.tolist():
+            sentence = [w for w in row if w >= N_SPECIAL]
+            ranked = self._rank(sentence, best, table, max_length)
+            licensed = self.aligner.is_licensed(self.form(sentence))
+            found.append([])
+            for h in ranked[:n_best]:
+                other = next((o for o in ranked if o is not h), None)
+                least = math.log(self.noise) if other is None else other.log_prob
+                found[-1].append(
+                    Answer(
+                        h.words,
+                        h.log_prob,
+                        h.finished,
+                        tied=not tied.isdisjoint(row),
+                        margin=h.log_prob - max(least, math.log(self.noise)),
+                        rival=None if other is None else other.words,
+                        licensed=licensed,
+                    )
+                )
+        return found
 
     def _rank(
         self,
@@ -306,24 +326,10 @@ class RecursiveTransducer(Direct):
             for a in ranked
             if isinstance(a.text, str) and len(a.text) <= max_length
         ]
-        targets = dict.fromkeys(
-            tuple(best[source[ord(c)]] if ord(c) < CONSTANTS else ord(c) - CONSTANTS for c in text)
-            for text, _ in fitting
-        )
-        noise = float(self.noise)
         found = []
-        for target in targets:
-            scores = [
-                log_prob + sum(_spoken(source, table, c, y) for c, y in zip(text, target))  # noqa: B905
-                for text, log_prob in fitting
-                if len(text) == len(target)
-            ]
-            likely = self.marginal(torch.tensor(scores, dtype=torch.float64))
-            log_prob = torch.logaddexp(
-                math.log1p(-noise) + likely,
-                torch.tensor(noise, dtype=torch.float64).log()
-                + (len(target) + 1) * self._word_share,
-            )
+        for target, likely in translated(fitting, source, best, table, self.marginal):
+            noise = self.noise.double().log() + (len(target) + 1) * self._word_share
+            log_prob = torch.logaddexp(math.log1p(-float(self.noise)) + likely, noise)
             found.append(Hypothesis(target, float(log_prob)))
         return sorted(found, key=lambda h: -h.log_prob)
 
@@ -333,14 +339,9 @@ class RecursiveTransducer(Direct):
         right = [
             h[0].finished
             and not h[0].tied
+            and isinstance(h[0], Answer)
+            and h[0].licensed
             and (*h[0].words, EOS) == tuple(w for w in row if w != PAD)
             for h, row in zip(best, batch.target.tolist(), strict=True)
         ]
         return self.loss(batch), torch.tensor(right, dtype=torch.bool, device=batch.source.device)
-
-
-def _spoken(source: list[int], table: dict[int, list[float]], atom: str, word: int) -> float:
-    """Log p(y_m | a_m) for one target word."""
-    if ord(atom) < CONSTANTS:
-        return table[source[ord(atom)]][word]
-    return 0.0 if ord(atom) - CONSTANTS == word else -math.inf

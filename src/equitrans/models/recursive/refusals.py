@@ -5,7 +5,9 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from equitrans.errors import named, shown
+from equitrans.models.recursive.chart import Tree
 from equitrans.models.recursive.io import Names
+from equitrans.models.recursive.licences import ROOT, Licences, Place
 from equitrans.models.recursive.rules import HOLE, Form, Grammar, Span
 
 SHOWN = 4
@@ -46,6 +48,33 @@ def no_derivation(grammar: Grammar, form: Form, words: Sequence[str], names: Nam
         best = max(near, key=lambda rule: SequenceMatcher(None, rule.left, pattern).ratio())
         reason += f"; nearest rule: {named(names.rule(best))}"
     return reason
+
+
+def unlicensed(
+    grammar: Grammar, licences: Licences, tree: Tree, words: Sequence[str], names: Names
+) -> str:
+    """One line: the first part of a derivation that stands where nothing suggests it."""
+    categories = names.categories(grammar, licences)
+
+    def refused(place: Place, child: Tree) -> str | None:
+        if licences.accepts(place, child.rule):
+            return None
+        part, number = shown(" ".join(words[slice(*child.span)])), licences.category(child.rule)
+        kind = "" if number is None else f" ({categories[number]})"
+        if place == ROOT:
+            return f"{part}{kind} cannot stand by itself: no training sentence is like it"
+        others = " or ".join(categories[c] for c in licences.of(place))
+        rule = grammar.rules[place[0]]
+        left = names.left(rule, {place[1]: others})
+        return f"{part}{kind} cannot stand where {others} stands: {named(left)}"
+
+    found = refused(ROOT, tree)
+    for node in tree.nodes():
+        holes = grammar.rules[node.rule].holes
+        for k, child in node.children:
+            found = found or refused((node.rule, holes.index(k)), child)
+    assert found is not None
+    return found
 
 
 def fewest_parts(n: int, spans: Iterable[Span]) -> list[Part]:

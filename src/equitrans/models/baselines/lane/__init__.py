@@ -1,0 +1,1 @@
+"""LANE (Liu et al. 2020): learning analytical expressions."""
