@@ -77,6 +77,7 @@ def run(arguments: Sequence[str]) -> int:
     else:
         warn_of(console, config.data)
         data = load_data(config.data, seed=config.seed)
+        data = training.with_best_classes(data, config.data, config.model)
         started = training.Run.create(asked.out, config, data)
         _describe(console, data, all_learned=config.model.learner == "rules")
 

@@ -19,6 +19,10 @@ from equitrans.data.pairs import Pair
 from equitrans.lexical import is_filler
 from equitrans.paper import LexicalClass
 
+FEW = 150
+"""Largest number of source words of all distinct pairs for which there are rival classes; learning
+rules for each of them takes long."""
+
 ADOPTED = "stands where other words of the class stand; no sentences differ in this word only"
 
 
@@ -45,6 +49,8 @@ class Discovery:
     """Source words in no class, with the reason."""
     misfits: tuple[Pair, ...]
     """Pairs that do not fit the classes: wrong or irregular ones."""
+    rivals: tuple[tuple[LexicalClass, ...], ...] = ()
+    """Other classes that few pairs allow: all words with a translation in one class."""
 
 
 def discover(pairs: Iterable[Pair], *, tolerance: float = 0.2) -> Discovery:
@@ -133,7 +139,12 @@ def _report(
     ]
     known = {word for c in classes for word in (*c.words[0], *(s for s, _ in c.aliases))}
     left_out = {word: why for word, why in left_out.items() if word not in known}
-    return Discovery(tuple(classes), tuple(evidence), left_out, tuple(misfits))
+    rivals: tuple[tuple[LexicalClass, ...], ...] = ()
+    length = sum(len(pair.source) for pair in originals)
+    if length <= FEW and len(group) > max([1, *map(len, members.values())]):
+        whole = _table("class1", list(group), lexicon, lexemes)
+        rivals = ((whole, *([lexemes.numbers] if lexemes.numbers else [])),)
+    return Discovery(tuple(classes), tuple(evidence), left_out, tuple(misfits), rivals)
 
 
 def _table(name: str, words: Sequence[str], lexicon: Lexicon, lexemes: Lexemes) -> LexicalClass:

@@ -1,4 +1,4 @@
-"""Phrases of pairs: sequences of source words that have one translation."""
+"""Phrases: source words side by side that translate to one target word."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ LONGEST = 3
 """Largest number of words of a phrase that is looked for."""
 
 COMMON = 0.5
-"""A phrase that is in a larger share of the pairs is not looked for."""
+"""Largest share of the pairs that have a phrase which is looked for."""
 
 Words = tuple[str, ...]
 
@@ -25,7 +25,7 @@ def find_phrases(pairs: Sequence[Pair]) -> dict[Words, str]:
     """
     sources, targets = places_of(p.source for p in pairs), places_of(p.target for p in pairs)
     found = _candidates(pairs, targets)
-    most = max(3, len(targets) // 4)
+    most = max(3, len(targets) // 2)
     heads = {(word, t) for (g, t) in found.items() for word in g if sources[word] == targets[t]}
     while found:
         joins: defaultdict[str, set[str]] = defaultdict(set)

@@ -154,6 +154,7 @@ def _perform(order: Order) -> Record:
     else:
         shutil.rmtree(path, ignore_errors=True)  # an interrupted creation
         data = load_data(config.data, seed=config.seed)
+        data = training.with_best_classes(data, config.data, config.model)
         if job.official and data.origin != "official":
             raise DataError(f"{order.scan_dir} has no files of {config.data.split}")
         run = training.Run.create(path, config, data)

@@ -15,7 +15,6 @@ from equitrans.data import (
     Reading,
     as_pairs,
     check_classes,
-    discover,
     hold_out,
 )
 from equitrans.errors import ConfigError, DataError, LearningWarning, SymmetryError, shown
@@ -23,6 +22,7 @@ from equitrans.models import ModelConfig, TransducerConfig, name_of
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_iterable, check_pairs, check_seed
 from equitrans.training.cards import Origin
+from equitrans.training.choosing import best_classes, find_classes
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.learning import longest_prediction, start
 from equitrans.training.misfit import misfit_warning
@@ -63,15 +63,18 @@ def fit(
         raise DataError("there are no pairs to learn from")
     check_pairs(pairs)
     if classes == "discover":
-        classes = discover(Reading(split=split_words).pairs(pairs)).classes
+        reading = Reading((), characters, split_words)
+        found = find_classes(pairs, reading)
+        rules = model.learner == "rules"
+        classes = best_classes(pairs, found, reading) if rules else found.classes
     reading = Reading(check_classes(classes), characters, split_words)
     with _ONE_AT_A_TIME:
         trained = _fit(pairs, reading, model, training, seed=seed)
-    rules = () if trained.grammar is None else trained.grammar.warnings
-    found = [f"learned rules: {warning}" for warning in rules]
+    grammar = () if trained.grammar is None else trained.grammar.warnings
+    told = [f"learned rules: {warning}" for warning in grammar]
     if (warning := misfit_warning(trained, pairs, seed=seed)) is not None:
-        found.append(warning)
-    for warning in found:
+        told.append(warning)
+    for warning in told:
         warnings.warn(warning, LearningWarning, stacklevel=2)
     return trained
 

@@ -1,0 +1,93 @@
+"""Choice between classes that pairs allow, together with the rules that each of them gives.
+
+Discovery names rivals to its classes where pairs are few. The best classes have the shortest
+description of everything: classes, rules, pairs that the rules do not explain, and sources. Without
+the sources, one big class would always win, because targets alone never object to it.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import torch
+
+from equitrans.data import Data, DataConfig, Discovery, Pair, Reading, discover
+from equitrans.models import ModelConfig, TransducerConfig, build, learn_rules
+from equitrans.paper import LexicalClass, Symmetry
+
+
+def with_best_classes(data: Data, config: DataConfig, model: ModelConfig) -> Data:
+    """The data with the best classes, if their classes were discovered and the model has rules."""
+    if config.classes != "discover" or model.learner != "rules":
+        return data
+    pairs = data.train + data.valid
+    classes = best_classes(pairs, find_classes(pairs, data.reading), data.reading)
+    return replace(data, classes=classes, reading=replace(data.reading, classes=classes))
+
+
+def find_classes(pairs: Sequence[Pair], reading: Reading) -> Discovery:
+    """The discovery of pairs whose target words are read apart as ``reading`` says."""
+    return discover(Reading(split=reading.split).pairs(pairs))
+
+
+def best_classes(
+    pairs: Sequence[Pair], found: Discovery, reading: Reading
+) -> tuple[LexicalClass, ...]:
+    """The discovered classes, or their rivals if these have a shorter description."""
+    if not found.rivals:
+        return found.classes
+    every = (found.classes, *found.rivals)
+    return min(every, key=lambda classes: total_bits(pairs, replace(reading, classes=classes)))
+
+
+def total_bits(pairs: Sequence[Pair], reading: Reading) -> float:
+    """Bits of the classes of a reading, of the rules that they give, and of the pairs."""
+    read = reading.pairs(pairs)
+    config = TransducerConfig(aligner="recursive")
+    symmetry = Symmetry.of(reading.classes, read, config.group)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        learned = learn_rules(read, symmetry, partial(build, config, symmetry)).learned
+    word = math.log2(len(symmetry.target))
+    wrong = sum((1 + len(pair.target)) * word for pair, _ in learned.exceptions)
+    return (
+        learned.bits + wrong + class_bits(reading.classes, symmetry) + source_bits(read, symmetry)
+    )
+
+
+def class_bits(classes: Sequence[LexicalClass], symmetry: Symmetry) -> float:
+    """Bits that tell the class of every source word."""
+    total = len(symmetry.source.words)
+    sizes = [len(c.words[0]) for c in classes]
+    shares = [n / total for n in (*sizes, total - sum(sizes)) if n]
+    return total * -sum(p * math.log2(p) for p in shares) + len(sizes) * math.log2(total + 1)
+
+
+def source_bits(pairs: Sequence[Pair], symmetry: Symmetry) -> float:
+    """Bits of the distinct sources: of each column after the one before, and of words in columns.
+
+    The code learns the shares as it goes.
+    """
+    after: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    words: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    columns = symmetry.source_classes
+    sizes = Counter(columns)
+    for source in dict.fromkeys(pair.source for pair in pairs):
+        before = -1
+        for word in symmetry.source.encode(source):
+            after[before][columns[word]] += 1
+            words[columns[word]][word] += 1
+            before = columns[word]
+        after[before][-1] += 1
+    kinds = len(sizes) + 1
+    return sum(_bits(counts, kinds) for counts in after.values()) + sum(
+        _bits(counts, sizes[column]) for column, counts in words.items()
+    )
+
+
+def _bits(counts: Mapping[int, int], kinds: int) -> float:
+    total = math.lgamma(kinds / 2 + sum(counts.values())) - math.lgamma(kinds / 2)
+    total -= sum(math.lgamma(0.5 + n) - math.lgamma(0.5) for n in counts.values())
+    return total / math.log(2)
