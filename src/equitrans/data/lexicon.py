@@ -14,8 +14,8 @@ KEPT = 0.25
 """Smallest fraction of a word's pairs that has its translation. It is below 1 - tolerance because
 some rules drop words, as in ``x instead of y``."""
 
-COPIES, MOST = 3, 0.8
-"""Smallest number of words that are copied, and their share among words that both sides have."""
+MOST = 0.8
+"""Smallest share of copied words among the words that both sides have, if copying is the rule."""
 
 Places = dict[str, tuple[int, ...]]
 """The numbers of the sentences in which each word occurs."""
@@ -100,7 +100,9 @@ def places_of(sentences: Iterable[tuple[str, ...]]) -> Places:
 
 
 def _copied(sources: Places, targets: Places, tolerance: float) -> set[str]:
-    """The words that are copied, if most words that both sides have are: then rare ones are too."""
+    """The words that are copied, if most source words are, and most words that both sides have:
+    then rare ones are too.
+    """
     both = sources.keys() & targets.keys()
     copied = {
         word
@@ -108,7 +110,7 @@ def _copied(sources: Places, targets: Places, tolerance: float) -> set[str]:
         if (together := len({*sources[word]} & {*targets[word]})) >= KEPT * len(sources[word])
         and together >= (1 - tolerance / 2) * len(targets[word])
     }
-    return copied if len(copied) >= max(COPIES, MOST * len(both)) else set()
+    return copied if len(copied) >= max(MOST * len(both), len(sources) / 2, 1) else set()
 
 
 def _exact(sources: Places, targets: Places) -> tuple[dict[str, str], dict[str, str], set[str]]:
