@@ -36,6 +36,8 @@ class Learned:
     """Each rule as text."""
     licences: Licences | None = None
     """The combinations of rules that are licensed; None if all are."""
+    rivals: tuple[tuple[float, Grammar], ...] = ()
+    """Other grammars of nearly as few bits, each with the bits it takes more."""
 
     def __str__(self) -> str:
         """A line for each rule with its support, and a line for each warning."""
@@ -170,14 +172,17 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
         return {"class": symmetry.classes[classes[s]].name} if s in classes else words[s]
 
     names = Names(symmetry)
+
+    def sides(rule: Rule) -> dict[str, Any]:
+        return {
+            "text": names.rule(rule),
+            "left": [symbol(s) for s in rule.left],
+            "right": [k if k >= 0 else symmetry.target.decode([~k])[0] for k in rule.right],
+        }
+
     content: dict[str, Any] = {
         "rules": [
-            {
-                "text": names.rule(rule),
-                "left": [symbol(s) for s in rule.left],
-                "right": [k if k >= 0 else symmetry.target.decode([~k])[0] for k in rule.right],
-                "support": support,
-            }
+            sides(rule) | {"support": support}
             for rule, support in zip(learned.grammar.rules, learned.support, strict=True)
         ],
         "pairs": learned.pairs,
@@ -189,6 +194,11 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
         "bits": learned.bits,
         "noise": learned.noise,
     }
+    if learned.rivals:
+        content["rivals"] = [
+            {"bits": bits, "rules": [sides(rule) for rule in rival.rules]}
+            for bits, rival in learned.rivals
+        ]
     if learned.licences is not None:
         found = learned.licences.rules_of
         content["root"] = sorted(found.get(ROOT, ()))
@@ -240,32 +250,40 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
             raise DataError(f"place {k} is {shown(left[k])}; expected the place of a class or hole")
         return k
 
-    rules: dict[Rule, int] = {}
-    for number, table in enumerate(_listed(content, "rules", dict), start=1):
-        try:
-            left = _listed(table, "left")
-            if not left:
-                raise DataError("the left side is empty")
-            rule = Rule(
-                tuple(map(symbol, left)), tuple(place(k, left) for k in _listed(table, "right"))
-            )
-            if rule in rules:
-                raise DataError("duplicate of an earlier rule")
-            rules[rule] = _number(table, "support", int)
-        except EquitransError as error:
-            raise DataError(f"rule {number}: {error}") from None
-    grammar = Grammar(rules)
+    def rules_of(table: dict[str, Any]) -> Grammar:
+        rules: dict[Rule, None] = {}
+        for number, row in enumerate(_listed(table, "rules", dict), start=1):
+            try:
+                left = _listed(row, "left")
+                if not left:
+                    raise DataError("the left side is empty")
+                right = tuple(place(k, left) for k in _listed(row, "right"))
+                rule = Rule(tuple(map(symbol, left)), right)
+                if rule in rules:
+                    raise DataError("duplicate of an earlier rule")
+                rules[rule] = None
+                if table is content:
+                    _number(row, "support", int)
+            except EquitransError as error:
+                raise DataError(f"rule {number}: {error}") from None
+        return Grammar(rules)
+
+    grammar = rules_of(content)
+    rivals = _listed(content, "rivals", dict) if "rivals" in content else []
     licences = _licences(content, grammar) if "root" in content else None
     return Learned(
         grammar=grammar,
         texts=Names(symmetry).rules(grammar, licences),
-        support=tuple(rules.values()),
+        support=tuple(row["support"] for row in content["rules"]),
         pairs=_number(content, "pairs", int),
         exceptions=tuple(map(_exception, _listed(content, "exceptions", dict))),
         warnings=tuple(_listed(content, "warnings", str)),
         bits=float(_number(content, "bits", int | float)),
         noise=float(_number(content, "noise", int | float, 0.5)),
         licences=licences,
+        rivals=tuple(
+            (float(_number(table, "bits", int | float)), rules_of(table)) for table in rivals
+        ),
     )
 
 

@@ -147,6 +147,7 @@ def _report(
     return Learned(
         grammar=grammar,
         licences=model.learned.licences,
+        rivals=induced.rivals,
         texts=names.rules(grammar, model.learned.licences),
         support=tuple(support[r] for r in range(len(grammar))),
         pairs=len(distinct),
