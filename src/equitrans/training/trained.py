@@ -36,7 +36,17 @@ from equitrans.analysis import (
 from equitrans.data import AnyPair, Pair, as_pairs, join_words, split_words
 from equitrans.errors import ConfigError, DataError, RunError, SymmetryError, shown
 from equitrans.files import FORMAT, as_path, find_file, read_part, refuse_links
-from equitrans.models import Learned, ModelConfig, build, check_limits, name_of
+from equitrans.models import (
+    Derivation,
+    Learned,
+    ModelConfig,
+    RecursiveTransducer,
+    Suggestion,
+    build,
+    check_limits,
+    name_of,
+    suggest,
+)
 from equitrans.paper import LexicalClass, Model, Symmetry
 from equitrans.settings import (
     MOST_WEIGHTS,
@@ -112,6 +122,20 @@ class Trained:
     def grammar(self) -> Learned | None:
         """The learned rules with their evidence, or None; ``print`` shows them."""
         return self.model.learned
+
+    def derive(self, sentence: str | Sequence[str]) -> Derivation | None:
+        """The likeliest derivation of a sentence, or None; raise ConfigError without rules."""
+        return self._rules().derivation(self.words(sentence))
+
+    def suggest(self, n: int = 10) -> list[Suggestion]:
+        """Up to ``n`` sentences whose targets would settle the most, best first."""
+        check_count("n", n)
+        return suggest(self._rules(), n)
+
+    def _rules(self) -> RecursiveTransducer:
+        if not isinstance(self.model, RecursiveTransducer):
+            raise ConfigError("the model has no rules; learn it with aligner='recursive'")
+        return self.model
 
     def words(self, sentence: str | Sequence[str]) -> Words:
         """The words of a source sentence; raise DataError if there are none or too many."""

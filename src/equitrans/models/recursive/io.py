@@ -9,7 +9,7 @@ from equitrans.data import Pair
 from equitrans.errors import DataError, EquitransError, shown
 from equitrans.files import check_visible
 from equitrans.models.recursive.licences import ROOT, Licences
-from equitrans.models.recursive.rules import HOLE, Grammar, Rule
+from equitrans.models.recursive.rules import HOLE, Form, Grammar, Rule
 from equitrans.paper import Symmetry
 
 LARGEST = 2**53
@@ -38,6 +38,8 @@ class Learned:
     """The combinations of rules that are licensed; None if all are."""
     rivals: tuple[tuple[float, Grammar], ...] = ()
     """Other grammars of nearly as few bits, each with the bits it takes more."""
+    parts: tuple[Form, ...] = ()
+    """Parts of training sentences that may be sentences."""
 
     def __str__(self) -> str:
         """A line for each rule with its support, and a line for each warning."""
@@ -194,6 +196,8 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
         "bits": learned.bits,
         "noise": learned.noise,
     }
+    if learned.parts:
+        content["parts"] = [[symbol(s) for s in form] for form in learned.parts]
     if learned.rivals:
         content["rivals"] = [
             {"bits": bits, "rules": [sides(rule) for rule in rival.rules]}
@@ -270,6 +274,7 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
 
     grammar = rules_of(content)
     rivals = _listed(content, "rivals", dict) if "rivals" in content else []
+    parts = _listed(content, "parts", list) if "parts" in content else []
     licences = _licences(content, grammar) if "root" in content else None
     return Learned(
         grammar=grammar,
@@ -284,6 +289,7 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
         rivals=tuple(
             (float(_number(table, "bits", int | float)), rules_of(table)) for table in rivals
         ),
+        parts=tuple(tuple(map(symbol, part)) for part in parts if part),
     )
 
 
@@ -322,7 +328,7 @@ def _exception(table: dict[str, Any]) -> tuple[Pair, str]:
     return Pair(source, target), reason
 
 
-_KINDS = {object: "", dict: " of objects", str: " of strings"}
+_KINDS = {object: "", dict: " of objects", list: " of lists", str: " of strings"}
 
 
 def _listed(table: dict[str, Any], name: str, kind: Any = object) -> list[Any]:
