@@ -185,6 +185,12 @@ grammar model
     model has no rules; equitrans train --model.aligner recursive learns some
 grammar model --plot x.png
     grammar: --plot draws a derivation; add --derive SENTENCE
+suggest
+    suggest: the following arguments are required: RUN
+suggest model
+    model has no rules; equitrans train --model.aligner recursive learns some
+suggest model --n 0
+    suggest: --n is 0; it must be 1 or more
 check
     check: the following arguments are required: FILE
 check nothing.tsv

@@ -29,6 +29,7 @@ COMMANDS = {
     "extend": "add words to a class of a trained model",
     "explore": "look at trained models on a web page",
     "grammar": "show the rules of a recursive aligner, or a derivation",
+    "suggest": "suggest sentences whose targets would teach a recursive aligner the most",
     "reproduce": "run an experiment of the paper and print its table",
     "search": "search for better settings by validation loss",
     "tables": "print tables from the records of experiments",

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
         Names,
         Node,
         RecursiveTransducer,
+        Suggestion,
         learn_rules,
         learned_from_json,
         learned_to_json,
+        suggest,
     )
     from equitrans.models.table import TableTranslator
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from equitrans import __version__, analysis
+from equitrans import __version__, analysis, models
 from equitrans.analysis import Alignment, Audit, Orbits, Prediction, Report, Words
 from equitrans.data import (
     AnyPair,
@@ -31,9 +31,9 @@ from equitrans.data import (
     join_words,
     split_words,
 )
-from equitrans.errors import DataError, RunError, SymmetryError, shown
+from equitrans.errors import ConfigError, DataError, RunError, SymmetryError, shown
 from equitrans.files import FORMAT, as_path, find_file, read_part, refuse_links
-from equitrans.models import Learned, ModelConfig, build, check_limits, name_of
+from equitrans.models import Derivation, Learned, ModelConfig, RecursiveTransducer, Suggestion
 from equitrans.paper import LexicalClass, Model, Symmetry
 from equitrans.settings import (
     MOST_WEIGHTS,
@@ -42,7 +42,7 @@ from equitrans.settings import (
     check_pairs,
     check_sentence,
 )
-from equitrans.training import hub
+from equitrans.training import hub, spelled
 from equitrans.training.cards import Origin, model_card
 from equitrans.training.directories import (
     GRAMMAR,
@@ -94,14 +94,14 @@ class Trained:
         """A model with random weights, the same for the same seed; a recursive aligner gets the
         rules of ``learned``, or none.
         """
-        name_of(config)
-        check_limits(config, symmetry)
+        models.name_of(config)
+        models.check_limits(config, symmetry)
         with (
             torch.random.fork_rng(devices=[]),
             budget or Budget(MOST_WEIGHTS, "the model would have more than {} weights"),
         ):
             torch.manual_seed(seed)
-            model = build(config, symmetry, learned)
+            model = models.build(config, symmetry, learned)
         return cls(model, config, max_length, characters, split=split)
 
     @property
@@ -113,6 +113,21 @@ class Trained:
     def grammar(self) -> Learned | None:
         """The learned rules with their evidence, or None; ``print`` shows them."""
         return self.model.learned
+
+    def derive(self, sentence: str | Sequence[str]) -> Derivation | None:
+        """The likeliest derivation of a sentence, or None; raise ConfigError without rules."""
+        read = self.reading.source(self.words(sentence))
+        return self._rules().derivation(read.symbols)
+
+    def suggest(self, n: int = 10) -> list[Suggestion]:
+        """Up to ``n`` sentences whose targets would settle the most, best first."""
+        check_count("n", n)
+        return models.suggest(self._rules(), n)
+
+    def _rules(self) -> RecursiveTransducer:
+        if not isinstance(self.model, RecursiveTransducer):
+            raise ConfigError("the model has no rules; learn it with aligner='recursive'")
+        return self.model
 
     def words(self, sentence: str | Sequence[str]) -> Words:
         """The words of a source sentence; raise DataError if there are none or too many."""
@@ -160,7 +175,7 @@ class Trained:
         symbols = [read.symbols for read in asked if isinstance(read, Read)]
         found = iter(self.decode(symbols, n=n, width=width, lenient=lenient))
         return [
-            [self._write(prediction, read) for prediction in next(found)]
+            spelled.spell_predictions(next(found), self.reading, read)
             if isinstance(read, Read)
             else [Prediction.refusal(read)]
             for read in asked
@@ -172,15 +187,6 @@ class Trained:
         """Up to n targets of each sentence, best first, all in symbols."""
         options = {"width": max(width, n), "max_length": self.max_length, "n_best": n}
         return analysis.predict(self.model, sentences, lenient=lenient, **options)
-
-    def _write(self, prediction: Prediction, read: Read) -> Prediction:
-        """A prediction in words."""
-        rival = prediction.rival
-        return replace(
-            prediction,
-            words=self.reading.write(prediction.words, read),
-            rival=None if rival is None else self.reading.write(rival, read),
-        )
 
     def evaluate(self, pairs: Iterable[AnyPair], *, width: int = 3) -> Report:
         """Exact match over pairs, with errors, by length and by template; refusals are errors."""
@@ -197,11 +203,8 @@ class Trained:
 
     def align(self, pair: AnyPair) -> Alignment:
         """Which source word each target word comes from."""
-        ((source, target),) = self._pairs([pair])
-        read = self.reading.source(source)
-        found = analysis.align(self.model, Pair(read.symbols, self.reading.target(target, read)))
-        words, target = (tuple(map(read.spell, side)) for side in (found.source, found.target))
-        return Alignment(words, target, found.prob)
+        (given,) = self._pairs([pair])
+        return spelled.align(self.model, self.reading, given)
 
     def audit(
         self,
@@ -234,15 +237,7 @@ class Trained:
                 raise DataError(f"{shown(self.text(source))} has no family: {best.reason}")
             target = best.words
         (given,) = self._pairs([(source, target)])
-        read = self.reading.source(given.source)
-        pair, alignment = Pair(read.symbols, self.reading.target(given.target, read)), None
-        if not analysis.is_plain(pair, self.symmetry):
-            alignment = [n - 1 for n in analysis.align(self.model, pair).best[:-1]]
-        found = analysis.orbits(self.model, pair, self.symmetry, alignment)
-        spelled = (
-            Pair(tuple(map(read.spell, x)), self.reading.write(y, read)) for x, y in found.family
-        )
-        return replace(found, family=tuple(spelled))
+        return spelled.orbits(self.model, self.reading, given)
 
     def template(self, words: Words) -> Words:
         """A source in which the names of classes replace their words."""
@@ -303,7 +298,7 @@ class Trained:
             "max_length": self.max_length,
             "characters": self.characters,
             **({} if self.split is None else {"split_words": self.split}),
-            "kind": name_of(self.config),
+            "kind": models.name_of(self.config),
             "model": asdict(self.config),
         }
         origin = self.origin.to_json()

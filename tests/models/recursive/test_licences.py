@@ -181,3 +181,41 @@ def test_a_grammar_of_one_category_prints_plain_holes(trained):
     grammar = Grammar([Rule((HOLE, trained.symmetry.source_classes[5]), (0, 0))])
     licences = Licences(grammar, frozenset({(*ROOT, 0), (0, 0, 0)}))
     assert names.rules(grammar, licences) == (names.rule(grammar.rules[0]),)
+
+
+# --- suggestions
+
+
+def test_a_suggestion_is_a_sentence_with_a_reason(trained):
+    found = trained.suggest(4)
+    assert 0 < len({each.source for each in found}) == len(found)
+    known = {pair.source for pair in commands()}
+    for each in found:
+        assert each.reasons
+        assert each.source not in known
+        assert each.worth > 0
+
+
+def test_a_rule_that_one_pair_supports_is_asked_for():
+    words = LexicalClass("w", ("a", "b", "c"), ("A", "B", "C"))
+    pairs = [Pair((x,), (x.upper(),)) for x in "abc"]
+    pairs += [Pair((x, "and", y), (x.upper(), y.upper())) for x, y in product("abc", repeat=2)]
+    model = fit([*pairs, Pair(("a", "twice"), ("A", "A"))], [words], model=RECURSIVE)
+    assert any("twice" in each.source for each in model.suggest(3))
+
+
+def test_suggest_prints_sentences_and_reasons(trained, tmp_path, capsys):
+    trained.save(tmp_path / "model")
+    assert main(["suggest", str(tmp_path / "model"), "--n", "2"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(trained.suggest(2))
+    assert main(["suggest", str(tmp_path / "model"), "--n", "2", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [tuple(row["source"].split()) for row in rows] == [
+        each.source for each in trained.suggest(2)
+    ]
+
+
+def test_a_derivation_is_a_value(trained):
+    derivation = trained.derive("put saw on top")
+    assert derivation.root.rule == "put □ on □ → 'PUT' 3 1"
+    assert trained.derive("saw saw") is None

@@ -15,5 +15,6 @@ if TYPE_CHECKING:
     )
     from equitrans.models.recursive.learn import learn_rules
     from equitrans.models.recursive.model import RecursiveTransducer
+    from equitrans.models.recursive.suggestions import Suggestion, suggest
 
 __getattr__, __dir__, __all__ = face(__name__)

@@ -46,8 +46,8 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
 
     The result depends on the start, so several starts are tried on the shortest observations: the
     words of all classes as constituents, drafts in which the words of one class are, the empty
-    grammar, and juxtaposition of constituents if the rules suggest it. A start that costs several
-    times the bits of another is given up.
+    grammar, and juxtaposition of constituents if the rules suggest it. A start that costs many more
+    bits than another is given up.
     """
     short = seen.all[:SHORT]
     code = Code(seen.symbols, seen.targets, _noise(seen.wrong, seen.count))

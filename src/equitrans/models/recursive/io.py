@@ -9,7 +9,7 @@ from equitrans.data import Pair
 from equitrans.errors import DataError, EquitransError, shown
 from equitrans.files import check_visible
 from equitrans.models.recursive.licences import ROOT, Licences
-from equitrans.models.recursive.rules import HOLE, Grammar, Rule
+from equitrans.models.recursive.rules import HOLE, Form, Grammar, Rule
 from equitrans.paper import Symmetry
 
 LARGEST = 2**53
@@ -36,6 +36,10 @@ class Learned:
     """Each rule as text."""
     licences: Licences | None = None
     """The combinations of rules that are licensed; None if all are."""
+    rivals: tuple[tuple[float, Grammar], ...] = ()
+    """Other grammars of nearly as few bits, each with the bits it takes more."""
+    parts: tuple[Form, ...] = ()
+    """Parts of training sentences that may be sentences."""
 
     def __str__(self) -> str:
         """A line for each rule with its support, and a line for each warning."""
@@ -171,14 +175,17 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
         return {"class": classes[s]} if s in classes else words[s]
 
     names = Names(symmetry)
+
+    def sides(rule: Rule) -> dict[str, Any]:
+        return {
+            "text": names.rule(rule),
+            "left": [symbol(s) for s in rule.left],
+            "right": [k if k >= 0 else symmetry.target.decode([~k])[0] for k in rule.right],
+        }
+
     content: dict[str, Any] = {
         "rules": [
-            {
-                "text": names.rule(rule),
-                "left": [symbol(s) for s in rule.left],
-                "right": [k if k >= 0 else symmetry.target.decode([~k])[0] for k in rule.right],
-                "support": support,
-            }
+            sides(rule) | {"support": support}
             for rule, support in zip(learned.grammar.rules, learned.support, strict=True)
         ],
         "pairs": learned.pairs,
@@ -190,12 +197,18 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
         "bits": learned.bits,
         "noise": learned.noise,
     }
+    if learned.parts:
+        content["parts"] = [[symbol(s) for s in form] for form in learned.parts]
+    if learned.rivals:
+        content["rivals"] = [
+            {"bits": bits, "rules": [sides(rule) for rule in rival.rules]}
+            for bits, rival in learned.rivals
+        ]
     if learned.licences is not None:
         found = learned.licences.rules_of
         content["root"] = sorted(found.get(ROOT, ()))
-        for r, (rule, table) in enumerate(
-            zip(learned.grammar.rules, content["rules"], strict=True)
-        ):
+        tables = zip(learned.grammar.rules, content["rules"], strict=True)
+        for r, (rule, table) in enumerate(tables):
             table["holes"] = [sorted(found.get((r, k), ())) for k in range(len(rule.holes))]
     return content
 
@@ -241,32 +254,42 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
             raise DataError(f"place {k} is {shown(left[k])}; expected the place of a class or hole")
         return k
 
-    rules: dict[Rule, int] = {}
-    for number, table in enumerate(_listed(content, "rules", dict), start=1):
-        try:
-            left = _listed(table, "left")
-            if not left:
-                raise DataError("the left side is empty")
-            rule = Rule(
-                tuple(map(symbol, left)), tuple(place(k, left) for k in _listed(table, "right"))
-            )
-            if rule in rules:
-                raise DataError("duplicate of an earlier rule")
-            rules[rule] = _number(table, "support", int)
-        except EquitransError as error:
-            raise DataError(f"rule {number}: {error}") from None
-    grammar = Grammar(rules)
+    def rules_of(table: dict[str, Any]) -> Grammar:
+        rules: dict[Rule, None] = {}
+        for number, row in enumerate(_listed(table, "rules", dict), start=1):
+            try:
+                left = _listed(row, "left")
+                if not left:
+                    raise DataError("the left side is empty")
+                right = tuple(place(k, left) for k in _listed(row, "right"))
+                rule = Rule(tuple(map(symbol, left)), right)
+                if rule in rules:
+                    raise DataError("duplicate of an earlier rule")
+                rules[rule] = None
+                if table is content:
+                    _number(row, "support", int)
+            except EquitransError as error:
+                raise DataError(f"rule {number}: {error}") from None
+        return Grammar(rules)
+
+    grammar = rules_of(content)
+    rivals = _listed(content, "rivals", dict) if "rivals" in content else []
+    parts = _listed(content, "parts", list) if "parts" in content else []
     licences = _licences(content, grammar) if "root" in content else None
     return Learned(
         grammar=grammar,
         texts=Names(symmetry).rules(grammar, licences),
-        support=tuple(rules.values()),
+        support=tuple(row["support"] for row in content["rules"]),
         pairs=_number(content, "pairs", int),
         exceptions=tuple(map(_exception, _listed(content, "exceptions", dict))),
         warnings=tuple(_listed(content, "warnings", str)),
         bits=float(_number(content, "bits", int | float)),
         noise=float(_number(content, "noise", int | float, 0.5)),
         licences=licences,
+        rivals=tuple(
+            (float(_number(table, "bits", int | float)), rules_of(table)) for table in rivals
+        ),
+        parts=tuple(tuple(map(symbol, part)) for part in parts if part),
     )
 
 
@@ -305,7 +328,7 @@ def _exception(table: dict[str, Any]) -> tuple[Pair, str]:
     return Pair(source, target), reason
 
 
-_KINDS = {object: "", dict: " of objects", str: " of strings"}
+_KINDS = {object: "", dict: " of objects", list: " of lists", str: " of strings"}
 
 
 def _listed(table: dict[str, Any], name: str, kind: Any = object) -> list[Any]:

@@ -18,6 +18,7 @@ from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
 from equitrans.models.recursive.passes import Report, silent
 from equitrans.models.recursive.rules import Form, Yield
+from equitrans.models.recursive.suggestions import parts
 from equitrans.models.recursive.weights import fit_weights
 from equitrans.paper import Model, Symmetry
 
@@ -169,6 +170,8 @@ def _report(
     return Learned(
         grammar=grammar,
         licences=model.learned.licences,
+        rivals=induced.rivals,
+        parts=parts(by_form),
         texts=names.rules(grammar, model.learned.licences),
         support=tuple(support[r] for r in range(len(grammar))),
         pairs=len(distinct),

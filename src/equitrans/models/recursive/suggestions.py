@@ -1,0 +1,213 @@
+"""Sentences whose targets would settle the most: questions to the person who knows the language.
+
+The candidates are parts of training sentences that begin and end as some training sentence does, so
+most of them are sentences, and licensed combinations of two rules. A candidate is worth more if
+rivals of the grammar give it another target or none, if the rules do not derive it or hardly decide
+about it, if it needs a combination that no pair needs, and if few pairs support its rules; and
+less, the longer it is. What a chosen sentence will settle counts less for the next.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from equitrans.models.recursive.aligner import Weights, alignments
+from equitrans.models.recursive.chart import yield_of
+from equitrans.models.recursive.licences import Step, steps
+from equitrans.models.recursive.model import RecursiveTransducer
+from equitrans.models.recursive.rules import HOLE, Form, Grammar
+
+LONGEST, MOST = 12, 300
+"""Largest number of words of a suggested sentence, and of candidates."""
+
+SHORT, ALIKE = 4, 0.6
+"""Sentences of at most this many words are candidates also with a symbol replaced by one that has
+at least this share of its neighbours."""
+
+COMBINED = 0.3
+"""Share of the worth of a combination of rules: it may be no sentence."""
+
+NEW, UNKNOWN, RIVAL, DOUBT = 0.3, 2.0, 4.0, 2.0
+"""Worth of a combination that no pair needs, of a sentence without a derivation, of a rival with
+another target, and of a doubt."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A sentence whose target is worth knowing, and why."""
+
+    source: tuple[str, ...]
+    reasons: tuple[str, ...]
+    worth: float
+
+
+def parts(forms: Iterable[Form]) -> tuple[Form, ...]:
+    """Parts of forms that begin and end as some form does, some of them with a symbol replaced by
+    one that has the same neighbours, and that are no form themselves; shortest first.
+
+    >>> parts([(1, 2), (1, 2, 3, 1, 2, 4), (1, 4)])
+    ((1, 2, 4), (1, 2, 3, 1, 2))
+    """
+    known = dict.fromkeys(sorted(forms, key=lambda form: (len(form), form)))
+    firsts, lasts = {form[0] for form in known}, {form[-1] for form in known}
+    found: dict[Form, None] = {}
+    for form in known:
+        for i in [i for i, symbol in enumerate(form) if symbol in firsts]:
+            for j in range(i + 1, min(i + LONGEST, len(form)) + 1):
+                if form[j - 1] in lasts and form[i:j] not in known:
+                    found[form[i:j]] = None
+        if len(found) > 4 * MOST:
+            break
+    alike = _alike(known)
+    for form in [form for form in (*known, *found) if len(form) <= SHORT]:
+        for i, symbol in enumerate(form):
+            for other in alike[symbol]:
+                new = (*form[:i], other, *form[i + 1 :])
+                if new not in known:
+                    found[new] = None
+    return tuple(sorted(found, key=lambda form: (len(form), form))[:MOST])
+
+
+def _alike(forms: Iterable[Form]) -> dict[int, list[int]]:
+    """For each symbol, the other symbols that have most of its neighbours on both sides."""
+    sides: tuple[dict[int, set[int]], dict[int, set[int]]] = ({}, {})
+    for form in forms:
+        for before, symbol, after in zip((-1, *form), form, (*form[1:], -1), strict=False):
+            sides[0].setdefault(symbol, set()).add(before)
+            sides[1].setdefault(symbol, set()).add(after)
+    return {
+        one: [
+            other
+            for other in sides[0]
+            if other != one
+            and all(
+                len(side[one] & side[other]) >= ALIKE * len(side[one] | side[other])
+                for side in sides
+            )
+        ]
+        for one in sides[0]
+    }
+
+
+def suggest(model: RecursiveTransducer, n: int) -> list[Suggestion]:
+    """Up to ``n`` sentences that are worth asking for, the best first."""
+    rivals = [rival for _, rival in model.learned.rivals]
+    combined = [
+        form
+        for form in _combinations(model.aligner.grammar)
+        if len(form) <= LONGEST and model.aligner.is_licensed(form)
+    ]
+    pool = {
+        form: _Candidate.of(model, form, rivals, share)
+        for forms, share in ((combined, COMBINED), (model.learned.parts, 1.0))
+        for form in forms
+    }
+    pool = {form: each for form, each in pool.items() if each.reasons}
+    settled: Counter[Hashable] = Counter()
+    found: list[Suggestion] = []
+    while pool and len(found) < n:
+        form = max(pool, key=lambda f: (pool[f].worth(settled), -len(f), f))
+        chosen = pool.pop(form)
+        worth = chosen.worth(settled)
+        settled.update(list(chosen.topics))
+        found.append(Suggestion(_words(model, form, len(found)), chosen.reasons, round(worth, 3)))
+    return found
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """What the target of a form would settle: topics with their worth."""
+
+    form: Form
+    topics: dict[Hashable, float]
+    reasons: tuple[str, ...]
+    share: float
+    """Share of the worth, because the form may be no sentence."""
+
+    @classmethod
+    def of(
+        cls, model: RecursiveTransducer, form: Form, rivals: list[Grammar], share: float
+    ) -> "_Candidate":
+        grammar, learned = model.aligner.grammar, model.learned
+        topics: dict[Hashable, float] = {}
+        reasons: list[str] = []
+        tree = model.aligner.tree(form)
+        if tree is None:
+            topics["nothing", form] = UNKNOWN
+            reasons.append("the rules do not derive it")
+        else:
+            for r in {node.rule for node in tree.nodes()}:
+                support = learned.support[r] if learned.support else 0
+                topics["rule", r] = 1 / (1 + support)
+                if support <= 1:
+                    reasons.append(f"only {support} pairs support {learned.texts[r]}")
+            needed = frozenset[Step]() if learned.licences is None else learned.licences.needed
+            new = [step for step in steps(grammar, tree) if step not in needed]
+            for step in new:
+                topics["step", step] = NEW
+            if new:
+                reasons.append("no pair combines its rules like this")
+            ranked = model.aligner.alignments(form)
+            if len(ranked) > 1:
+                doubt = 1 - math.exp(ranked[0].log_prob)
+                topics["doubt", *sorted(steps(grammar, tree))] = DOUBT * doubt
+                if doubt > 0.1:
+                    reasons.append("the pairs hardly decide between its derivations")
+        said = None if tree is None else yield_of(grammar, tree)
+        for number, rival in enumerate(rivals):
+            if said not in _yields(rival, form):
+                topics["rival", number] = RIVAL
+                reasons.append("a grammar of nearly as few bits gives another answer")
+        return cls(form, topics, tuple(dict.fromkeys(reasons)), share)
+
+    def worth(self, settled: Counter[Hashable]) -> float:
+        """The worth of what is not settled yet, per word of the sentence and two more."""
+        total = sum(worth / (1 + settled[topic]) ** 2 for topic, worth in self.topics.items())
+        return self.share * total / (len(self.form) + 2)
+
+
+def _yields(grammar: Grammar, form: Form) -> set[object]:
+    """Some yields of a form under a grammar with equal weights."""
+    return {a.text for a in alignments(grammar, Weights.zero(grammar, ()), form)}
+
+
+def _combinations(grammar: Grammar) -> Iterator[Form]:
+    """The shortest form of each rule with each rule in one of its holes."""
+    shortest: dict[int, Form] = {}
+    while len(shortest) < len(grammar):
+        least = min(shortest.values(), key=lambda form: (len(form), form), default=None)
+        new = {
+            r: _filled(rule.left, [least or ()] * len(rule.holes))
+            for r, rule in enumerate(grammar.rules)
+            if r not in shortest and (least is not None or not rule.holes)
+        }
+        if not new:
+            return
+        shortest |= new
+    least = min(shortest.values(), key=lambda form: (len(form), form))
+    for rule in grammar.rules:
+        for k in range(len(rule.holes)):
+            for child in shortest.values():
+                fillings = [child if k == m else least for m in range(len(rule.holes))]
+                yield _filled(rule.left, fillings)
+
+
+def _filled(left: Sequence[int], fillings: Iterable[Form]) -> Form:
+    """A left side with forms in its holes."""
+    forms = iter(fillings)
+    return tuple(s for symbol in left for s in (next(forms) if symbol == HOLE else (symbol,)))
+
+
+def _words(model: RecursiveTransducer, form: Form, number: int) -> tuple[str, ...]:
+    """A sentence of a form, with different words of each class."""
+    symmetry = model.symmetry
+    members = {symmetry.source_classes[words[0]]: words for words in symmetry.members[0]}
+    single = {c: word for word, c in enumerate(symmetry.source_classes)}
+    used: Counter[int] = Counter()
+    words = []
+    for symbol in form:
+        choices = members.get(symbol, (single[symbol],))
+        words.append(choices[(number + used[symbol]) % len(choices)])
+        used[symbol] += 1
+    return symmetry.source.decode(words)
