@@ -261,8 +261,8 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
                 left = _listed(row, "left")
                 if not left:
                     raise DataError("the left side is empty")
-                right = tuple(place(k, left) for k in _listed(row, "right"))
-                rule = Rule(tuple(map(symbol, left)), right)
+                symbols = tuple(map(symbol, left))
+                rule = Rule(symbols, tuple(place(k, left) for k in _listed(row, "right")))
                 if rule in rules:
                     raise DataError("duplicate of an earlier rule")
                 rules[rule] = None
