@@ -105,7 +105,7 @@ def suggest(model: RecursiveTransducer, n: int) -> list[Suggestion]:
     }
     pool = {form: each for form, each in pool.items() if each.reasons}
     settled: Counter[Hashable] = Counter()
-    found = []
+    found: list[Suggestion] = []
     while pool and len(found) < n:
         form = max(pool, key=lambda f: (pool[f].worth(settled), -len(f), f))
         chosen = pool.pop(form)
