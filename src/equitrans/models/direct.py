@@ -49,6 +49,22 @@ class Answer(Hypothesis[int]):
     licensed: bool = True
     """Whether no step of the derivation is a combination that nothing suggests."""
 
+    @classmethod
+    def ranked(
+        cls, found: Sequence[Hypothesis[int]], noise: float, *, tied: bool, licensed: bool
+    ) -> list["Answer"]:
+        """The targets of a source, best first, with their margins; ``noise`` is the share of wrong
+        pairs.
+        """
+        answers = []
+        for h in found:
+            other = next((o for o in found if o is not h), None)
+            least = math.log(noise) if other is None else max(other.log_prob, math.log(noise))
+            rival = None if other is None else other.words
+            margin = h.log_prob - least
+            answers.append(cls(h.words, h.log_prob, h.finished, tied, margin, rival, licensed))
+        return answers
+
 
 class Direct(Model, ABC):
     """A model that implements ``predict``; beam search decodes every other model."""

@@ -293,21 +293,10 @@ class RecursiveTransducer(Direct):
             sentence = [w for w in row if w >= N_SPECIAL]
             ranked = self._rank(sentence, best, table, max_length)
             licensed = self.aligner.is_licensed(self.form(sentence))
-            found.append([])
-            for h in ranked[:n_best]:
-                other = next((o for o in ranked if o is not h), None)
-                least = math.log(self.noise) if other is None else other.log_prob
-                found[-1].append(
-                    Answer(
-                        h.words,
-                        h.log_prob,
-                        h.finished,
-                        tied=not tied.isdisjoint(row),
-                        margin=h.log_prob - max(least, math.log(self.noise)),
-                        rival=None if other is None else other.words,
-                        licensed=licensed,
-                    )
-                )
+            answers = Answer.ranked(
+                ranked, float(self.noise), tied=not tied.isdisjoint(row), licensed=licensed
+            )
+            found.append([*answers[:n_best]])
         return found
 
     def _rank(
