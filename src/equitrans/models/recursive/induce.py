@@ -19,7 +19,7 @@ from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
 SHORT = 100
 """Number of the shortest observations that choose among the starting grammars."""
 
-GIVE_UP = 1.5
+GIVE_UP = 2.0
 """A start is given up when its rules and exceptions take this multiple of the best bits so far."""
 
 NEAR_TIE = 10.0
@@ -45,26 +45,19 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
     """The grammar of fewest bits that was found.
 
     The result depends on the start, so several starts are tried on the shortest observations: the
-    words of all classes as constituents, drafts in which the words of one class are, the empty
-    grammar, and juxtaposition of constituents if the rules suggest it. A start that costs many more
-    bits than another is given up.
+    empty grammar, drafts in which the words of one class are constituents, and juxtaposition of
+    constituents if the rules suggest it. A start that costs several times the bits of another is
+    given up.
     """
     short = seen.all[:SHORT]
     code = Code(seen.symbols, seen.targets, _noise(seen.wrong, seen.count))
     found: list[Induction] = []
 
-    starts: set[tuple[frozenset[Rule], bool]] = set()
-
     def try_start(start: Grammar, *, juxtapose: bool = False) -> None:
-        key = frozenset(start.rules), juxtapose
-        if key in starts:
-            return
-        starts.add(key)
         limit = GIVE_UP * min((induced.bits for induced in found), default=math.inf)
         learner = Learner(short, code, start, juxtapose=juxtapose, limit=limit, report=report)
         found.append(_induce(learner))
 
-    try_start(Grammar(_class_words(short)))
     drafts = [
         _draft(Learner(short, code, Grammar([rule]), report=report)) for rule in _class_words(short)
     ]
@@ -78,8 +71,7 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
     if wrong > 0:
         # unexplained pairs count as wrong, so wrong pairs become cheaper
         code = replace(code, noise=min(0.5, code.noise + wrong))
-        found.clear()
-        starts.clear()
+        found = []
         try_start(best.grammar)
     tried: set[Rule] = set()
     while True:
