@@ -103,7 +103,7 @@ def test_ctrl_c_during_training_prints_how_to_resume(world, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    while not (out / "epochs.jsonl").is_file():
+    while not (out / "state.safetensors").is_file():  # the log is written before the checkpoint
         time.sleep(0.05)
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
