@@ -53,6 +53,14 @@ def test_words_that_match_a_pattern_take_places_in_order_of_appearance():
     assert [read.spell(symbol) for symbol in read.symbols[:2]] == ["from", "37"]
 
 
+def test_pairs_that_differ_in_a_number_stay_different_if_places_are_spread():
+    pairs = [Pair(("to", number), (number,)) for number in ("3", "14", "15")]
+    assert len(set(Reading((NUMBERS,)).pairs(pairs))) == 1
+    spread = Reading((NUMBERS,), spread=True)
+    assert len(set(spread.pairs(pairs))) > 1
+    assert all(x[1] == y[0] for x, y in spread.pairs(pairs))
+
+
 def test_unknown_words_join_an_open_class_after_training_only():
     words = ("call", "zed", "ann")
     assert Reading((NAMES,)).source(words).symbols == words

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from zlib import crc32
 
 from equitrans.data.pairs import Pair, join_words
 from equitrans.errors import DataError, shown
@@ -59,6 +60,9 @@ class Reading:
     """A character at which target words are read apart."""
     known: frozenset[str] | None = None
     """The source words of the model; others may join an open class. None in training."""
+    spread: bool = False
+    """Whether each word has a place of its own, if it is free, so that pairs which differ in a
+    number stay different pairs; otherwise the first place is for the first word."""
 
     def source(self, words: Words) -> Read:
         """Read a source; raise DataError if it has two readings or too many new words."""
@@ -157,7 +161,10 @@ class Reading:
                     raise DataError(
                         f"{shown(word)}: more than {PLACES} new words of class {shown(c.name)}"
                     )
-                names[word] = next(w for w in c.source if is_filler(w) and w not in taken)
+                places = [w for w in c.source if is_filler(w)]
+                first = crc32(word.encode()) % len(places) if self.spread else 0
+                order = places[first:] + places[:first]
+                names[word] = next(place for place in order if place not in taken)
                 return names[word]
         return word
 

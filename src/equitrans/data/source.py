@@ -86,7 +86,8 @@ class Data:
     @cached_property
     def read(self) -> "Data":
         """The same data in the symbols that a model sees."""
-        train, valid, test = map(self.reading.pairs, (self.train, self.valid, self.test))
+        reading = replace(self.reading, spread=True)
+        train, valid, test = map(reading.pairs, (self.train, self.valid, self.test))
         return replace(self, train=train, valid=valid, test=test, reading=Reading())
 
     @property
