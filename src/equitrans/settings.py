@@ -92,7 +92,7 @@ def from_dict(cls: type[T], content: Any, *, section: str | None = None) -> T:
     """
     if not isinstance(content, dict):
         raise ConfigError(f"{shown(content)} is not a table of settings")
-    hints = _hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]
     known = fields(cls)  # type: ignore[arg-type]
     names = {f.name: hints[f.name] for f in known}
     for name in content:
@@ -119,7 +119,7 @@ def _as_real(value: Any, hint: Any) -> Any:
 
 def check_settings(section: str, settings: Any) -> None:
     """Raise ConfigError if a value does not have the type of its field."""
-    hints = _hints(type(settings))
+    hints = _hints(type(settings))  # type: ignore[arg-type]
     for field in fields(settings):
         value, hint = getattr(settings, field.name), hints[field.name]
         if not _fits(value, hint):
