@@ -15,6 +15,7 @@ from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.observe import Observation, Observations
 from equitrans.models.recursive.passes import Learner, Report
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
+from equitrans.models.recursive.search import Explainer
 
 SHORT = 100
 """Number of the shortest observations that choose among the starting grammars."""
@@ -52,14 +53,15 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
     short = seen.all[:SHORT]
     code = Code(seen.symbols, seen.targets, _noise(seen.wrong, seen.count))
     found: list[Induction] = []
+    explain = Explainer()
 
     def try_start(start: Grammar, *, juxtapose: bool = False) -> None:
         limit = GIVE_UP * min((induced.bits for induced in found), default=math.inf)
-        learner = Learner(short, code, start, juxtapose=juxtapose, limit=limit, report=report)
+        learner = Learner(short, code, start, juxtapose=juxtapose, limit=limit, report=report, explain=explain)
         found.append(_induce(learner))
 
     drafts = [
-        _draft(Learner(short, code, Grammar([rule]), report=report)) for rule in _class_words(short)
+        _draft(Learner(short, code, Grammar([rule]), report=report, explain=explain)) for rule in _class_words(short)
     ]
     least = min((bits for bits, _ in drafts), default=0.0)
     for bits, start in sorted(drafts, key=lambda draft: draft[0]):

@@ -8,7 +8,7 @@ from equitrans.models.recursive.chart import Parse, parse
 from equitrans.models.recursive.description import Code, choice
 from equitrans.models.recursive.observe import Observation
 from equitrans.models.recursive.rules import Grammar, Rule
-from equitrans.models.recursive.search import Explanation, explain
+from equitrans.models.recursive.search import Explainer, Explanation, explain
 
 SAMPLE = 40
 """Largest number of observations that decide between explanations."""
@@ -46,9 +46,10 @@ class Learner:
         juxtapose: bool = False,
         limit: float = math.inf,
         report: Report | None = None,
+        explain: Explainer = explain,
     ) -> None:
         self.observations, self.code, self.juxtapose = observations, code, juxtapose
-        self.report = report or silent
+        self.report, self._search = report or silent, explain
         self.grammar, self.limit = start, limit
         self.spent = 0.0
         """Bits of the rules that this pass added and of the pairs that it could not explain. The
@@ -102,7 +103,7 @@ class Learner:
             if self.parse(o).root is None:
                 self.report(f"drafting: {self._counts(at)}")
                 whole = Rule(o.form, tuple(0 for _ in o.target))
-                found = explain(
+                found = self._search(
                     self.grammar,
                     o.form,
                     o.target,
@@ -118,7 +119,7 @@ class Learner:
         """Add the rules that explain an observation and save the most bits on it and others."""
         bound = 3 * self.code.novelty(len(o.target)) + 40
         effort = EFFORT if self.failures < FAILURES else EFFORT // 10
-        found = explain(
+        found = self._search(
             self.grammar,
             o.form,
             o.target,

@@ -8,10 +8,13 @@ rest of the target determines its yield.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from bisect import insort
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, islice
+from typing import Any
 
+from equitrans.models.recursive.bounds import Bounds, Mentioned
 from equitrans.models.recursive.chart import Pieces, Target, parse
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Form, Grammar, Rule, Span, lay
@@ -30,6 +33,15 @@ larger ones may have one."""
 RIVAL = 1.5
 """Explanations of at most this multiple of the fewest bits are rivals; other pairs decide."""
 
+STEP = 1.5
+"""Factor by which the bits grow that are added to the bound of an unsuccessful search."""
+
+ROUNDING = 1e-9
+"""Largest error of a sum of bits."""
+
+Way = tuple[Rule, tuple[Goal, ...]]
+"""A rule at the root of a goal, and the goals of its holes."""
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -37,6 +49,10 @@ class Explanation:
 
     bits: float
     rules: frozenset[Rule]
+
+    def order(self) -> tuple[float, list[Rule]]:
+        """The key by which the cheapest comes first."""
+        return self.bits, sorted(self.rules)
 
 
 def explain(
@@ -57,10 +73,49 @@ def explain(
     after ``effort`` tries of tilings.
     """
     search = _Search(grammar, form, target, code, juxtapose, cautious)
+    goal = 0, len(form), target
+    step = code.least(2)
+    limit = search.bounds.rest((goal,), ())
+    found: dict[frozenset[Rule], float] = {}
+    while limit < bound and search.work < effort:
+        limit = min(bound, limit + step)
+        step *= STEP
+        for e in _within(search, goal, limit, effort, n_best):
+            found[e.rules] = e.bits
+        if found:
+            bound = min(bound, min(found.values()) * (1.0 if cautious else RIVAL))
+        if len(found) >= n_best:
+            break
+    return sorted((Explanation(b, r) for r, b in found.items()), key=Explanation.order)[:n_best]
+
+
+class Explainer:
+    """``explain`` with a memory: only the rules whose words occur in a form matter for it, so
+    learning asks the same question again and again.
+    """
+
+    def __init__(self) -> None:
+        self._memory: dict[Hashable, list[Explanation]] = {}
+
+    def __call__(self, grammar: Grammar, form: Form, target: Target, code: Code, **options: Any) -> list[Explanation]:
+        """What ``explain`` returns for the rules that the form can use."""
+        usable = sorted(rule for _, rule in grammar.usable(form))
+        key = (*usable, form, target, tuple(sorted(options.items())))
+        if key not in self._memory:
+            self._memory[key] = explain(Grammar(usable), form, target, code, **options)
+        return self._memory[key]
+
+
+def _within(
+    search: "_Search", whole: Goal, bound: float, effort: int, n_best: int
+) -> list[Explanation]:
+    """The ``n_best`` cheapest explanations of at most ``bound`` bits, and some others."""
     order = count()
     heap: list[tuple[float, int, float, tuple[Goal, ...], frozenset[Rule], int]] = []
     found: list[Explanation] = []
+    totals: list[float] = []
     seen: set[tuple[tuple[Goal, ...], frozenset[Rule]]] = set()
+    code, least = search.code, search.bounds.rest
 
     def push(goals: tuple[Goal, ...], new: frozenset[Rule]) -> None:
         nonlocal bound
@@ -74,30 +129,40 @@ def explain(
                     new |= {alone}
         bits = sum(map(search.price, new), 0.0)
         state = (tuple(open_), new)
-        if bits > bound or state in seen or (cautious and len(new) > 1):
+        if bits > bound or state in seen or (search.cautious and len(new) > 1):
             return
         seen.add(state)
         if open_:
-            heapq.heappush(heap, (bits + len(open_) * code.least(2), next(order), bits, *state, 0))
+            add(bits, *state, 0)
         else:
             found.append(Explanation(bits, new))
-            bound = min(bound, bits if cautious else RIVAL * bits)
+            insort(totals, bits)
+            most = bits if search.cautious else RIVAL * bits
+            bound = min([bound, most + ROUNDING, *totals[n_best - 1 : n_best]])
 
-    push(((0, len(form), target),), frozenset())
+    def add(bits: float, goals: tuple[Goal, ...], new: frozenset[Rule], size: int) -> bool:
+        rest = least(goals, new, size)
+        if bits + rest > bound + ROUNDING:
+            return False
+        others = len(goals) * code.least(2)
+        if size:
+            others += code.least(size) - code.least(2)
+        heapq.heappush(heap, (bits + max(rest, others), next(order), bits, goals, new, size))
+        return True
+
+    push((whole,), frozenset())
     while heap and search.work < effort:
         _, _, bits, goals, new, size = heapq.heappop(heap)
+        goal, others = goals[0], goals[1:]
         # known and assumed rules are free, so other open goals may cost nothing
-        if bits + (code.least(size) if size else 0.0) > bound:
-            continue
-        goal, rest = goals[0], goals[1:]
-        ways = search.known(goal, new) if size == 0 else search.fresh(goal, size, bound - bits)
-        for rule, below in ways:
-            push((*below, *rest), new if rule in grammar else new | {rule})
+        if bits + least(goals, new, size) <= bound + ROUNDING:
+            ways = search.fresh(goal, size, bound - bits, new) if size else search.known(goal, new)
+            for rule, below in ways:
+                push((*below, *others), new if rule in search.grammar else new | {rule})
         larger = search.next_size(goal, size)
-        if larger is not None:
-            least = bits + code.least(larger) + len(rest) * code.least(2)
-            heapq.heappush(heap, (least, next(order), bits, goals, new, larger))
-    return sorted(found, key=lambda e: (e.bits, sorted(e.rules)))[:n_best]
+        while larger is not None and not add(bits, goals, new, larger):
+            larger = search.next_size(goal, larger)
+    return found
 
 
 class _Search:
@@ -128,10 +193,13 @@ class _Search:
             ]
             for p in range(n)
         ]
+        usable = [rule for _, rule in grammar.usable(form)]
+        self.bounds = Bounds(usable, form, target, code)
         self.work = 0
         """Number of tries of tilings so far."""
         self._prices: dict[Rule, float] = {}
-        self._known: dict[Goal, list[tuple[Rule, tuple[Goal, ...]]]] = {}
+        self._fresh: dict[tuple[Goal, int, Mentioned], tuple[float, list[Way]]] = {}
+        self._known: dict[Goal, list[Way]] = {}
 
     def price(self, rule: Rule) -> float:
         """The bits of a rule."""
@@ -160,7 +228,7 @@ class _Search:
 
     def known(
         self, goal: Goal, assumed: frozenset[Rule]
-    ) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
+    ) -> Iterator[Way]:
         """The rules of the grammar and the assumed rules that fit at the root of a goal."""
         if goal not in self._known:
             self._known[goal] = list(self._at_root(goal, self.grammar.rules))
@@ -169,7 +237,7 @@ class _Search:
 
     def _at_root(
         self, goal: Goal, rules: Iterable[Rule]
-    ) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
+    ) -> Iterator[Way]:
         i, j, target = goal
         words, yields = set(self.form[i:j]), self.parse.yields
         for rule in rules:
@@ -187,20 +255,35 @@ class _Search:
                 for tiling in found:
                     yield rule, (*dropped, *tiling.goals)
 
-    def fresh(self, goal: Goal, size: int, bound: float) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
-        """New rules of one size that fit at the root of a goal."""
+    def fresh(self, goal: Goal, size: int, room: float, assumed: Iterable[Rule]) -> list[Way]:
+        """New rules of one size at the root of a goal that take at most ``room`` bits, together
+        with further rules below them, if some rules are assumed.
+        """
+        mentioned = self.bounds.mentioned(goal, assumed)
+        key = goal, size, mentioned
+        known = self._fresh.get(key)
+        if known is None or known[0] < room:
+            known = self._fresh[key] = room, list(self._new(goal, size, room, mentioned))
+        return known[1]
+
+    def _new(self, goal: Goal, size: int, room: float, mentioned: Mentioned) -> Iterator[Way]:
         i, j, target = goal
+        code, place = self.code, self.code.least_place(size)
         for left, spans in islice(self._layouts(i, j, size), MAX_LAYOUTS):
-            if left.count(HOLE) == size and not (self.juxtapose and size == 2):
+            words = size - left.count(HOLE)
+            if not words and not (self.juxtapose and size == 2):
                 continue
-            room = bound - self.code.left(Rule(left, ()))
-            longest = min(len(target), int(room / self.code.least_place(size)))
+            right, below = self.bounds.layout(goal, left, spans, mentioned)
+            free = room - below - code.signs(size + 2, words, 0)
+            if right > free:
+                continue
+            longest = min(len(target), int(free / place))
             found, tries = tile(left, spans, target, self.parse.yields, longest=longest)
             self.work += tries
             for tiling in found:
                 rule = Rule(left, tiling.right)
                 dropped = self._dropped(rule, spans)
-                if dropped is not None:
+                if dropped is not None and self.price(rule) + below <= room:
                     yield rule, (*dropped, *tiling.goals)
 
     def _dropped(self, rule: Rule, spans: tuple[Span, ...]) -> tuple[Goal, ...] | None:
