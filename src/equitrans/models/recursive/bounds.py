@@ -5,7 +5,7 @@ fits there mentions it, a new rule does. The same holds for the constants of the
 word that a target word comes from has a place on the right side of its rule.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from equitrans.models.recursive.chart import Target
@@ -21,6 +21,53 @@ class Mentioned(NamedTuple):
     constants: int
     fits: bool
     """Whether any rule fits."""
+
+
+class Lack(NamedTuple):
+    """What the goals of a state have and no rule mentions so far."""
+
+    words: int
+    translated: int
+    """The number of words that a target word comes from."""
+    constants: int
+    rules: int
+    """The number of new rules that mention the words, at least."""
+    alone: bool
+    """Whether no assumed rule fits into the first goal."""
+    is_new: bool
+    """Whether the first goal has no derivable part of several words."""
+    span: int
+    """The number of words of the first goal."""
+
+    def bits(self, code: Code, size: int = 0) -> float:
+        """The fewest bits of further rules that meet the goals; with ``size``, a new rule of that
+        many symbols is at the root of the first goal.
+        """
+        words, written, rules = self.words, self.constants, self.rules
+        signs = self.translated + written
+        if size:
+            holes = int(size < self.span)
+            place = 0.0
+            if words > size - holes:  # another new rule mentions the other words
+                rules = max(rules, 2)
+            if holes and self.is_new:
+                place = code.least_place(size)
+                rules = max(rules, 1 + self.alone)
+            signs += max(size, words + holes) + 2 * max(rules, 1)
+            return place + code.signs(signs, max(words, 1), written)
+        if words or written:
+            return code.signs(signs + words + 2 * max(rules, 1), words, written)
+        return code.least(1) if self.alone else 0.0
+
+
+class _Span(NamedTuple):
+    """The words of a span, those that no rule of the grammar mentions that fits there, and the
+    constants that such rules write.
+    """
+
+    words: int
+    lacking: int
+    writable: int
 
 
 class _Content(NamedTuple):
@@ -39,39 +86,54 @@ class _Content(NamedTuple):
 class Bounds:
     """The lower bounds for one form and target under the rules of a grammar."""
 
-    def __init__(self, rules: Sequence[Rule], form: Form, target: Target, code: Code) -> None:
-        self._rules, self._form, self._code = rules, form, code
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        form: Form,
+        target: Target,
+        code: Code,
+        derivable: Collection[Span],
+    ) -> None:
+        self._rules, self._form, self._code, self._derivable = rules, form, code, derivable
         self._words = {s: 1 << k for k, s in enumerate(dict.fromkeys(form))}
         constants = dict.fromkeys(a for atoms in target for a in atoms if ord(a) >= CONSTANTS)
         self._constants = {a: 1 << k for k, a in enumerate(constants)}
-        self._spans: dict[Span, tuple[int, int, int]] = {}
+        self._spans: dict[Span, _Span] = {}
         self._contents: dict[Goal, _Content] = {}
         self._mentioned: dict[tuple[Rule, Goal], Mentioned] = {}
         self._known: dict[Goal, Mentioned] = {}
 
-    def rest(self, goals: Sequence[Goal], assumed: Sequence[Rule], size: int = 0) -> float:
-        """The fewest bits of further rules that meet some goals; with ``size``, a new rule of that
-        many symbols is at the root of the first goal.
-        """
-        words = translated = constants = 0
-        alone = False
-        for goal in goals:
+    def lack(self, goals: Sequence[Goal], assumed: Iterable[Rule]) -> Lack:
+        """What some goals have and neither the grammar nor the assumed rules mention."""
+        words = translated = constants = rules = apart = 0
+        alone = True
+        for number, goal in enumerate(goals):
             if goal not in self._known:
                 self._known[goal] = self.mentioned(goal, self._rules)
-            content, known, more = self._content(goal), self._known[goal], self.mentioned(goal, assumed)
-            words |= self._symbols(goal[0], goal[1]) & ~known.words & ~more.words
+            known, more = self._known[goal], self.mentioned(goal, assumed)
+            content, here = self._content(goal), self._span(goal[0], goal[1]).words
+            lacking = here & ~known.words & ~more.words
+            # goals that share no words have no new rule in common
+            rules += lacking > 0 and not here & apart
+            apart |= here
+            words |= lacking
             translated |= content.translated
             constants |= content.constants & ~known.constants & ~more.constants
-            alone = alone or not more.fits
-        n, written = words.bit_count(), constants.bit_count()
-        signs = (words & translated).bit_count() + written + 2
-        if not size:
-            if n or written:
-                return self._code.signs(signs + n, n, written)
-            return self._code.least(1) if alone else 0.0
-        holes = int(size < goals[0][1] - goals[0][0])
-        others = n > size - holes  # another new rule mentions the other words
-        return self._code.signs(signs + max(size, n + holes) + 2 * others, max(n, 1), written)
+            alone = alone and not (number == 0 and more.fits)
+        start, stop, _ = goals[0]
+        return Lack(
+            words.bit_count(),
+            (words & translated).bit_count(),
+            constants.bit_count(),
+            rules,
+            alone,
+            self._is_new(start, stop),
+            stop - start,
+        )
+
+    def _is_new(self, i: int, j: int) -> bool:
+        """Whether a span has no derivable part of several words."""
+        return not any(i <= p and q <= j and q > p + 1 for p, q in self._derivable)
 
     def mentioned(self, goal: Goal, rules: Iterable[Rule]) -> Mentioned:
         """What those rules mention that fit into the span and the target of a goal."""
@@ -103,18 +165,21 @@ class Bounds:
             if symbol != HOLE:
                 here |= self._words[symbol]
         below = translated = writable = places = rules = apart = 0
+        another = False
         for symbol, (i, j) in zip(left, spans, strict=True):
             if symbol != HOLE:
                 places += content.places[i] > 0
                 continue
-            lacking, written, words = self._span(i, j)
+            words, lacking, written = self._span(i, j)
             lacking &= ~here
             inside = 0
             for place in content.places[i:j]:
                 inside |= place
-            places += inside > 0 or (lacking > 0 and j > i + 1)
+            is_open = j > i + 1 and (i, j) not in self._derivable
+            places += inside > 0 or is_open
+            another = another or (is_open and not known.fits and j - i < len(left))
             # holes that share no words have no new rule in common
-            rules += lacking > 0 and (not rules or not words & apart)
+            rules += lacking > 0 and not words & apart
             apart |= words
             below |= lacking
             translated |= inside
@@ -122,7 +187,8 @@ class Bounds:
         n = below.bit_count()
         constants = (content.constants & ~known.constants & ~writable).bit_count()
         right = places * code.least_place(len(left)) + code.signs(constants, 0, constants)
-        return right, code.signs(n + (below & translated).bit_count() + 2 * rules, n, 0)
+        rest = code.signs(n + (below & translated).bit_count() + 2 * rules, n, 0)
+        return right, max(rest, code.least(1) if another else 0.0)
 
     def _content(self, goal: Goal) -> _Content:
         if goal not in self._contents:
@@ -139,24 +205,17 @@ class Bounds:
             self._contents[goal] = _Content(tuple(places), translated, constants, possible)
         return self._contents[goal]
 
-    def _symbols(self, i: int, j: int) -> int:
-        words = 0
-        for symbol in self._form[i:j]:
-            words |= self._words[symbol]
-        return words
-
-    def _span(self, i: int, j: int) -> tuple[int, int, int]:
-        """The words of a span that no rule of the grammar mentions that fits there, the constants
-        that such rules write, and all words.
-        """
+    def _span(self, i: int, j: int) -> _Span:
         if (i, j) not in self._spans:
-            words, written = self._symbols(i, j), 0
+            words = named = written = 0
+            for symbol in self._form[i:j]:
+                words |= self._words[symbol]
             for rule in self._rules:
                 if fits(rule.left, self._form[i:j]):
-                    named, constants = self._bits(rule)
-                    words &= ~named
+                    more, constants = self._bits(rule)
+                    named |= more
                     written |= constants
-            self._spans[i, j] = words, written, self._symbols(i, j)
+            self._spans[i, j] = _Span(words, words & ~named, written)
         return self._spans[i, j]
 
     def _bits(self, rule: Rule) -> tuple[int, int]:

@@ -9,12 +9,11 @@ rest of the target determines its yield.
 
 import heapq
 from bisect import insort
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Any
 
-from equitrans.models.recursive.bounds import Bounds, Mentioned
+from equitrans.models.recursive.bounds import Bounds, Lack, Mentioned
 from equitrans.models.recursive.chart import Pieces, Target, parse
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Form, Grammar, Rule, Span, lay
@@ -74,36 +73,21 @@ def explain(
     """
     search = _Search(grammar, form, target, code, juxtapose, cautious)
     goal = 0, len(form), target
+    if search.is_met(goal):
+        return [Explanation(0.0, frozenset())]
     step = code.least(2)
-    limit = search.bounds.rest((goal,), ())
+    limit = search.bounds.lack((goal,), ()).bits(code)
     found: dict[frozenset[Rule], float] = {}
-    while limit < bound and search.work < effort:
+    while True:
         limit = min(bound, limit + step)
         step *= STEP
         for e in _within(search, goal, limit, effort, n_best):
             found[e.rules] = e.bits
         if found:
             bound = min(bound, min(found.values()) * (1.0 if cautious else RIVAL))
-        if len(found) >= n_best:
+        if len(found) >= n_best or limit >= bound or search.work >= effort:
             break
     return sorted((Explanation(b, r) for r, b in found.items()), key=Explanation.order)[:n_best]
-
-
-class Explainer:
-    """``explain`` with a memory: only the rules whose words occur in a form matter for it, so
-    learning asks the same question again and again.
-    """
-
-    def __init__(self) -> None:
-        self._memory: dict[Hashable, list[Explanation]] = {}
-
-    def __call__(self, grammar: Grammar, form: Form, target: Target, code: Code, **options: Any) -> list[Explanation]:
-        """What ``explain`` returns for the rules that the form can use."""
-        usable = sorted(rule for _, rule in grammar.usable(form))
-        key = (*usable, form, target, tuple(sorted(options.items())))
-        if key not in self._memory:
-            self._memory[key] = explain(Grammar(usable), form, target, code, **options)
-        return self._memory[key]
 
 
 def _within(
@@ -111,11 +95,11 @@ def _within(
 ) -> list[Explanation]:
     """The ``n_best`` cheapest explanations of at most ``bound`` bits, and some others."""
     order = count()
-    heap: list[tuple[float, int, float, tuple[Goal, ...], frozenset[Rule], int]] = []
+    heap: list[tuple[float, int, float, tuple[Goal, ...], frozenset[Rule], Lack, int]] = []
     found: list[Explanation] = []
     totals: list[float] = []
     seen: set[tuple[tuple[Goal, ...], frozenset[Rule]]] = set()
-    code, least = search.code, search.bounds.rest
+    code = search.code
 
     def push(goals: tuple[Goal, ...], new: frozenset[Rule]) -> None:
         nonlocal bound
@@ -127,40 +111,42 @@ def _within(
                     open_.append(goal)
                 else:
                     new |= {alone}
-        bits = sum(map(search.price, new), 0.0)
+        bits = sum([search.price(rule) for rule in new], 0.0)
         state = (tuple(open_), new)
         if bits > bound or state in seen or (search.cautious and len(new) > 1):
             return
         seen.add(state)
         if open_:
-            add(bits, *state, 0)
+            add(bits, *state, search.bounds.lack(open_, new), 0)
         else:
             found.append(Explanation(bits, new))
             insort(totals, bits)
             most = bits if search.cautious else RIVAL * bits
             bound = min([bound, most + ROUNDING, *totals[n_best - 1 : n_best]])
 
-    def add(bits: float, goals: tuple[Goal, ...], new: frozenset[Rule], size: int) -> bool:
-        rest = least(goals, new, size)
+    def add(
+        bits: float, goals: tuple[Goal, ...], new: frozenset[Rule], lack: Lack, size: int
+    ) -> bool:
+        """Add a state to the heap if it may lead to an explanation within the bound."""
+        rest = lack.bits(code, size)
         if bits + rest > bound + ROUNDING:
             return False
-        others = len(goals) * code.least(2)
-        if size:
-            others += code.least(size) - code.least(2)
-        heapq.heappush(heap, (bits + max(rest, others), next(order), bits, goals, new, size))
+        # known and assumed rules are free, so this is an order and no bound
+        others = (len(goals) - (size > 0)) * code.least(2) + (code.least(size) if size else 0.0)
+        entry = (bits + max(rest, others), next(order), bits, goals, new, lack, size)
+        heapq.heappush(heap, entry)
         return True
 
     push((whole,), frozenset())
     while heap and search.work < effort:
-        _, _, bits, goals, new, size = heapq.heappop(heap)
+        _, _, bits, goals, new, lack, size = heapq.heappop(heap)
         goal, others = goals[0], goals[1:]
-        # known and assumed rules are free, so other open goals may cost nothing
-        if bits + least(goals, new, size) <= bound + ROUNDING:
+        if bits + lack.bits(code, size) <= bound + ROUNDING:
             ways = search.fresh(goal, size, bound - bits, new) if size else search.known(goal, new)
             for rule, below in ways:
                 push((*below, *others), new if rule in search.grammar else new | {rule})
         larger = search.next_size(goal, size)
-        while larger is not None and not add(bits, goals, new, larger):
+        while larger is not None and not add(bits, goals, new, lack, larger):
             larger = search.next_size(goal, larger)
     return found
 
@@ -194,10 +180,11 @@ class _Search:
             for p in range(n)
         ]
         usable = [rule for _, rule in grammar.usable(form)]
-        self.bounds = Bounds(usable, form, target, code)
+        self.bounds = Bounds(usable, form, target, code, self.parse.spans)
         self.work = 0
         """Number of tries of tilings so far."""
         self._prices: dict[Rule, float] = {}
+        self._met: dict[Goal, bool] = {}
         self._fresh: dict[tuple[Goal, int, Mentioned], tuple[float, list[Way]]] = {}
         self._known: dict[Goal, list[Way]] = {}
 
@@ -209,8 +196,12 @@ class _Search:
 
     def is_met(self, goal: Goal) -> bool:
         """Whether the grammar derives a goal."""
-        pieces = Pieces(goal[2])
-        return any(pieces.whole(y) for y in self.parse.yields.get(goal[:2], ()))
+        known = self._met.get(goal)
+        if known is None:
+            pieces = Pieces(goal[2])
+            known = any(pieces.whole(y) for y in self.parse.yields.get(goal[:2], ()))
+            self._met[goal] = known
+        return known
 
     def alone(self, goal: Goal) -> Rule | None:
         """The rule that makes a class word a constituent, if it meets the goal; otherwise None."""
@@ -226,18 +217,14 @@ class _Search:
             return None
         return size + 1 if size < 9 else n
 
-    def known(
-        self, goal: Goal, assumed: frozenset[Rule]
-    ) -> Iterator[Way]:
+    def known(self, goal: Goal, assumed: frozenset[Rule]) -> Iterator[Way]:
         """The rules of the grammar and the assumed rules that fit at the root of a goal."""
         if goal not in self._known:
             self._known[goal] = list(self._at_root(goal, self.grammar.rules))
         yield from self._known[goal]
         yield from self._at_root(goal, sorted(assumed))
 
-    def _at_root(
-        self, goal: Goal, rules: Iterable[Rule]
-    ) -> Iterator[Way]:
+    def _at_root(self, goal: Goal, rules: Iterable[Rule]) -> Iterator[Way]:
         i, j, target = goal
         words, yields = set(self.form[i:j]), self.parse.yields
         for rule in rules:
