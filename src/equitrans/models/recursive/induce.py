@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.memory import Memory
 from equitrans.models.recursive.observe import Observation, Observations
 from equitrans.models.recursive.passes import Learner, Report
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
@@ -52,14 +53,18 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
     short = seen.all[:SHORT]
     code = Code(seen.symbols, seen.targets, _noise(seen.wrong, seen.count))
     found: list[Induction] = []
+    memory = Memory()
 
     def try_start(start: Grammar, *, juxtapose: bool = False) -> None:
         limit = GIVE_UP * min((induced.bits for induced in found), default=math.inf)
-        learner = Learner(short, code, start, juxtapose=juxtapose, limit=limit, report=report)
+        learner = Learner(
+            short, code, start, juxtapose=juxtapose, limit=limit, report=report, memory=memory
+        )
         found.append(_induce(learner))
 
     drafts = [
-        _draft(Learner(short, code, Grammar([rule]), report=report)) for rule in _class_words(short)
+        _draft(Learner(short, code, Grammar([rule]), report=report, memory=memory))
+        for rule in _class_words(short)
     ]
     least = min((bits for bits, _ in drafts), default=0.0)
     for bits, start in sorted(drafts, key=lambda draft: draft[0]):
@@ -110,7 +115,7 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
 def _bits(seen: Observations, code: Code, grammar: Grammar) -> float:
     """The description length of all observations with a grammar."""
     learner = Learner(seen.all, code, grammar)
-    return learner.bits([o for o in seen.all if learner.parse(o).root is None])
+    return learner.bits([o for o in seen.all if not learner.parse(o).is_derived])
 
 
 def _class_words(observations: Iterable[Observation]) -> list[Rule]:
