@@ -12,7 +12,7 @@ from torch import Tensor
 
 from equitrans.data import Pair
 from equitrans.models.recursive.chart import parse, yield_of
-from equitrans.models.recursive.induce import Induction, induce
+from equitrans.models.recursive.induce import Induction, extend_grammar, induce
 from equitrans.models.recursive.io import Learned, Names
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
@@ -31,6 +31,10 @@ seen fewer than ``FEW_FORMS`` forms, because few forms need many rules in any ca
 
 RIVAL_RULES = 4
 """Largest number of rules of another grammar in a warning."""
+
+OTHERS = 3
+"""Largest number of grammars from other starts that are weighed if the best one gets pairs wrong
+that it derives."""
 
 UNEXPLAINED = 0.2
 """Share of pairs without an explanation; above it the model warns."""
@@ -51,16 +55,34 @@ def learn_rules(
     report(f"observing: {len(pairs)} pairs")
     seen = observe(pairs, symmetry)
     induced = induce(seen, report)
-    model = build(Learned(induced.grammar, (), 0))
-    assert isinstance(model, RecursiveTransducer)
-    report(f"weighing: {len(induced.grammar)} rules")
-    derived = _derived(seen, induced)
-    fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
-    model.take(Learned(induced.grammar, (), 0, licences=fitted.licences))
-    fit_translator(model, pairs)
-    report(f"checking: {len(pairs)} pairs")
-    model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
-    return model.eval()
+
+    def weighed(induced: Induction) -> tuple[float, RecursiveTransducer]:
+        """The model of a grammar, and the bits of the pairs that the grammar derives and the model
+        gets wrong.
+        """
+        model = build(Learned(induced.grammar, (), 0))
+        assert isinstance(model, RecursiveTransducer)
+        report(f"weighing: {len(induced.grammar)} rules")
+        derived = _derived(seen, induced)
+        fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
+        model.take(Learned(induced.grammar, (), 0, licences=fitted.licences))
+        fit_translator(model, pairs)
+        report(f"checking: {len(pairs)} pairs")
+        model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
+        right = {pair for o in derived for pair in o.pairs}
+        wrong = [pair for pair, _ in model.learned.exceptions if pair in right]
+        bits = sum((induced.code.contradiction(len(pair.target)) for pair in wrong), 0.0)
+        return bits, model.eval()
+
+    missed, model = weighed(induced)
+    best = induced.bits + missed
+    for other in induced.others[:OTHERS] if missed else ():
+        if other.bits < best:
+            other = extend_grammar(seen, other, report)
+            missed, rival = weighed(other)
+            if other.bits + missed < best:
+                best, model = other.bits + missed, rival
+    return model
 
 
 def fit_translator(model: RecursiveTransducer, pairs: Iterable[Pair] = ()) -> None:
