@@ -5,6 +5,8 @@ Learning is deterministic. It chooses rules by description length and needs no v
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 import torch
@@ -17,7 +19,7 @@ from equitrans.models.recursive.io import Learned, Names
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
 from equitrans.models.recursive.passes import Report, silent
-from equitrans.models.recursive.rules import Form, Yield
+from equitrans.models.recursive.rules import Form, Rule, Yield, constant_word
 from equitrans.models.recursive.suggestions import parts
 from equitrans.models.recursive.weights import fit_weights
 from equitrans.paper import Model, Symmetry
@@ -34,7 +36,7 @@ RIVAL_RULES = 4
 
 OTHERS = 3
 """Largest number of grammars from other starts that are weighed if the best one gets pairs wrong
-that it derives."""
+that it derives: bits of rules do not tell which derivations weights prefer."""
 
 UNEXPLAINED = 0.2
 """Share of pairs without an explanation; above it the model warns."""
@@ -56,10 +58,7 @@ def learn_rules(
     seen = observe(pairs, symmetry)
     induced = induce(seen, report)
 
-    def weighed(induced: Induction) -> tuple[float, RecursiveTransducer]:
-        """The model of a grammar, and the bits of the pairs that the grammar derives and the model
-        gets wrong.
-        """
+    def weighed(induced: Induction) -> "_Weighed":
         model = build(Learned(induced.grammar, (), 0))
         assert isinstance(model, RecursiveTransducer)
         report(f"weighing: {len(induced.grammar)} rules")
@@ -69,20 +68,51 @@ def learn_rules(
         fit_translator(model, pairs)
         report(f"checking: {len(pairs)} pairs")
         model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
-        right = {pair for o in derived for pair in o.pairs}
-        wrong = [pair for pair, _ in model.learned.exceptions if pair in right]
-        bits = sum((induced.code.contradiction(len(pair.target)) for pair in wrong), 0.0)
-        return bits, model.eval()
+        wrong = {pair for pair, _ in model.learned.exceptions}
+        missed = tuple(o for o in derived if not wrong.isdisjoint(o.pairs))
+        return _Weighed(model.eval(), induced, missed)
 
-    missed, model = weighed(induced)
-    best = induced.bits + missed
-    for other in induced.others[:OTHERS] if missed else ():
-        if other.bits < best:
-            other = extend_grammar(seen, other, report)
-            missed, rival = weighed(other)
-            if other.bits + missed < best:
-                best, model = other.bits + missed, rival
-    return model
+    best = weighed(induced)
+    for other in induced.others[:OTHERS] if best.missed else ():
+        if other.bits < best.bits:
+            rival = weighed(extend_grammar(seen, other, report))
+            best = min(best, rival, key=lambda it: it.bits)
+    if rules := best.missing_rules():
+        whole = replace(best.induced, grammar=best.induced.grammar.plus(rules))
+        more = whole.code.rules(whole.grammar.rules) - whole.code.rules(best.induced.grammar.rules)
+        rival = weighed(replace(whole, bits=best.induced.bits + more))
+        best = min(best, rival, key=lambda it: it.bits)
+    return best.model
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """A model with weights, and observations that its grammar derives and that it gets wrong."""
+
+    model: RecursiveTransducer
+    induced: Induction
+    missed: tuple[Observation, ...]
+
+    @cached_property
+    def bits(self) -> float:
+        """Bits of the rules, of pairs that they do not derive, and of those that are wrong."""
+        return self.induced.bits + sum(map(self._cost, self.missed))
+
+    def _cost(self, o: Observation) -> float:
+        return o.count * self.induced.code.contradiction(len(o.target))
+
+    def missing_rules(self) -> list[Rule]:
+        """Rules for whole forms that are wrong now, where a rule takes fewer bits."""
+        rules = {
+            o: Rule(o.form, tuple(_place(min(atoms)) for atoms in o.target)) for o in self.missed
+        }
+        return [rule for o, rule in rules.items() if self.induced.code.rule(rule) < self._cost(o)]
+
+
+def _place(atom: str) -> int:
+    """A place of the right side of a rule for a whole form."""
+    word = constant_word(atom)
+    return ord(atom) if word is None else ~word
 
 
 def fit_translator(model: RecursiveTransducer, pairs: Iterable[Pair] = ()) -> None:
