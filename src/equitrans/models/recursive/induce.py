@@ -40,6 +40,9 @@ class Induction:
     bits: float
     rivals: tuple[tuple[float, Grammar], ...] = ()
     """Other grammars of nearly as few bits, each with the bits it takes more."""
+    others: tuple["Induction", ...] = ()
+    """Results of other starts on the shortest observations, fewest bits first. Bits do not tell
+    whether the derivations that weights prefer are the right ones."""
 
 
 def induce(seen: Observations, report: Report | None = None) -> Induction:
@@ -97,8 +100,10 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
         if 0 <= induced.bits - best.bits < NEAR_TIE
     }
     rivals.pop(frozenset(best.grammar.rules), None)
+    others = {frozenset(o.grammar.rules): o for o in found if not o.lost and o is not best}
+    others.pop(frozenset(best.grammar.rules), None)
     if len(short) < len(seen.all):
-        before, best = best, _extend(Learner(seen.all, code, best.grammar, report=report))
+        before, best = best, extend_grammar(seen, best, report)
         # what was added for longer observations is added to a rival too, and then all decide
         added = [rule for rule in best.grammar.rules if rule not in before.grammar]
         least = _bits(seen, code, best.grammar)
@@ -109,7 +114,11 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
             if 0 <= (more := _bits(seen, code, rival) - least) < NEAR_TIE
         }
         rivals.pop(frozenset(best.grammar.rules), None)
-    return replace(best, rivals=tuple(rivals.values()))
+    return replace(
+        best,
+        rivals=tuple(rivals.values()),
+        others=tuple(sorted(others.values(), key=lambda induced: induced.bits)),
+    )
 
 
 def _bits(seen: Observations, code: Code, grammar: Grammar) -> float:
@@ -150,9 +159,12 @@ def _suggests_juxtaposition(grammar: Grammar) -> bool:
     )
 
 
-def _extend(learner: Learner) -> Induction:
+def extend_grammar(
+    seen: Observations, induced: Induction, report: Report | None = None
+) -> Induction:
     """Extend a grammar of the shortest observations to all observations in one pass."""
-    start, code = learner.grammar, learner.code
+    start, code = induced.grammar, induced.code
+    learner = Learner(seen.all, code, start, report=report)
     lost = learner.learn()
     if learner.grammar is not start:
         lost = learner.prune()
