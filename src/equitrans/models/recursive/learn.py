@@ -12,6 +12,8 @@ from torch import Tensor
 
 from equitrans.data import Pair
 from equitrans.models.recursive.chart import parse, yield_of
+from equitrans.models.recursive.decompose import decompose
+from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.induce import Induction, induce
 from equitrans.models.recursive.io import Learned, Names
 from equitrans.models.recursive.model import RecursiveTransducer
@@ -19,7 +21,7 @@ from equitrans.models.recursive.observe import Observation, Observations, observ
 from equitrans.models.recursive.passes import Report, silent
 from equitrans.models.recursive.rules import Form, Yield
 from equitrans.models.recursive.suggestions import parts
-from equitrans.models.recursive.weights import fit_weights
+from equitrans.models.recursive.weights import Fitted, fit_weights
 from equitrans.paper import Model, Symmetry
 
 UNCERTAIN = 0.02
@@ -50,13 +52,22 @@ def learn_rules(
     pairs, report = list(pairs), report or silent
     report(f"observing: {len(pairs)} pairs")
     seen = observe(pairs, symmetry)
-    induced = induce(seen, report)
-    model = build(Learned(induced.grammar, (), 0))
-    assert isinstance(model, RecursiveTransducer)
-    report(f"weighing: {len(induced.grammar)} rules")
-    derived = _derived(seen, induced)
-    fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
-    model.take(Learned(induced.grammar, (), 0, licences=fitted.licences))
+    decomposed = decompose(pairs, symmetry)
+    if decomposed is not None and len(decomposed.lost) <= UNEXPLAINED * len(pairs):
+        code = Code(seen.symbols, seen.targets, seen.noise)
+        induced = Induction(decomposed.grammar, code, (), code.rules(decomposed.grammar.rules))
+        model = build(Learned(induced.grammar, (), 0, licences=decomposed.licences))
+        assert isinstance(model, RecursiveTransducer)
+        model.aligner.load(decomposed.weights(model.aligner))
+        fitted = Fitted(0.0, decomposed.licences)
+    else:
+        induced = induce(seen, report)
+        model = build(Learned(induced.grammar, (), 0))
+        assert isinstance(model, RecursiveTransducer)
+        report(f"weighing: {len(induced.grammar)} rules")
+        derived = _derived(seen, induced)
+        fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
+        model.take(Learned(induced.grammar, (), 0, licences=fitted.licences))
     fit_translator(model, pairs)
     report(f"checking: {len(pairs)} pairs")
     model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
@@ -209,6 +220,6 @@ def _warnings(
             "sentences are guesses"
         )
     for r, rule in enumerate(rules):
-        if support[r] <= 1:
+        if support[r] <= 1 and r < model.aligner.grammar.parents:
             found.append(f"{'only 1' if support[r] else 'no'} pair supports {names.rule(rule)}")
     return found
