@@ -20,12 +20,18 @@ EVERYWHERE = 0.9
 """Share of bracketed constituents that contain a word which belongs to the brackets."""
 
 
+LABELLED = 0.1
+"""Share of the targets with brackets that begin with one if a label never stands before it."""
+
+
 class Brackets(NamedTuple):
     """The target words that open and close a constituent, and those that belong to them."""
 
     open: int
     close: int
     others: frozenset[int]
+    labelled: bool
+    """Whether a label stands before its bracket, and not after it."""
 
 
 def find_brackets(targets: Sequence[tuple[int, ...]]) -> Brackets | None:
@@ -46,7 +52,9 @@ def find_brackets(targets: Sequence[tuple[int, ...]]) -> Brackets | None:
     if not found:
         return None
     opening, closing = max(found, key=lambda both: (sums[both[0]], both))
-    return Brackets(opening, closing, _everywhere(opening, closing, targets))
+    first = sum(target[:1] == (opening,) for target in targets)
+    labelled = first < LABELLED * sum(opening in target for target in targets)
+    return Brackets(opening, closing, _everywhere(opening, closing, targets), labelled)
 
 
 def _balance(both: tuple[int, int], targets: Sequence[tuple[int, ...]]) -> bool:
@@ -135,7 +143,9 @@ def parse_target(
 
     for m, word in enumerate(target):
         if word == brackets.open:
-            if not run and m and target[m - 1] not in brackets[:2]:
+            if not brackets.labelled:
+                end_run()
+            elif not run and m and target[m - 1] not in brackets[:2]:
                 run.append(stack[-1].items.pop())  # type: ignore[arg-type]
             part = Part([*run, m], tuple(target[k] for k in run), True, stack[-1])
             run.clear()
@@ -143,6 +153,8 @@ def parse_target(
             stack.append(part)
         elif word in translations:
             run.append(m)
+            if not brackets.labelled:
+                end_run()
         else:
             end_run()
             stack[-1].items.append(m)

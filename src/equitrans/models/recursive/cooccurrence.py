@@ -72,7 +72,8 @@ def _eliminate(
         for word, row in together.items():
             n = pairs_with[word]
             for t, both in row.items():
-                base = (left[t] - both + 0.5) / (len(sources) - n + 1)
+                # the share of the other pairs, or of all pairs if there are no others
+                base = (left[t] - both + left[t] / len(sources)) / (len(sources) - n + 1)
                 if unexplained[t] and _associated(both, n, min(base, 0.999), kinds):
                     score = 2 * both / (n + unexplained[t])
                     best[word] = max(best.get(word, (0.0, 0)), (score, t))

@@ -21,7 +21,7 @@ from equitrans.models.recursive.observe import Observation, Observations, observ
 from equitrans.models.recursive.passes import Report, silent
 from equitrans.models.recursive.rules import Form, Yield
 from equitrans.models.recursive.suggestions import parts
-from equitrans.models.recursive.weights import Fitted, fit_weights
+from equitrans.models.recursive.weights import fit_weights
 from equitrans.paper import Model, Symmetry
 
 UNCERTAIN = 0.02
@@ -36,6 +36,9 @@ RIVAL_RULES = 4
 
 UNEXPLAINED = 0.2
 """Share of pairs without an explanation; above it the model warns."""
+
+TRIED = 300
+"""Number of pairs that show whether the brackets of targets explain the pairs."""
 
 OUTSIDE = "rules of this kind may be unable to express the data"
 
@@ -52,26 +55,52 @@ def learn_rules(
     pairs, report = list(pairs), report or silent
     report(f"observing: {len(pairs)} pairs")
     seen = observe(pairs, symmetry)
-    decomposed = decompose(pairs, symmetry)
-    if decomposed is not None and len(decomposed.lost) <= UNEXPLAINED * len(pairs):
+    model = learn_from_brackets(pairs, symmetry, build)
+    if model is not None:
         code = Code(seen.symbols, seen.targets, seen.noise)
-        induced = Induction(decomposed.grammar, code, (), code.rules(decomposed.grammar.rules))
-        model = build(Learned(induced.grammar, (), 0, licences=decomposed.licences))
-        assert isinstance(model, RecursiveTransducer)
-        model.aligner.load(decomposed.weights(model.aligner))
-        fitted = Fitted(0.0, decomposed.licences)
+        grammar = model.aligner.grammar
+        induced, uncertainty = Induction(grammar, code, (), code.rules(grammar.rules)), 0.0
     else:
         induced = induce(seen, report)
-        model = build(Learned(induced.grammar, (), 0))
-        assert isinstance(model, RecursiveTransducer)
+        model = _built(build, Learned(induced.grammar, (), 0))
         report(f"weighing: {len(induced.grammar)} rules")
         derived = _derived(seen, induced)
         fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
         model.take(Learned(induced.grammar, (), 0, licences=fitted.licences))
+        uncertainty = fitted.uncertainty
     fit_translator(model, pairs)
     report(f"checking: {len(pairs)} pairs")
-    model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
+    model.take(_report(model, pairs, seen, induced, uncertainty))
     return model.eval()
+
+
+def _built(build: Callable[[Learned], Model], learned: Learned) -> RecursiveTransducer:
+    model = build(learned)
+    assert isinstance(model, RecursiveTransducer)
+    return model
+
+
+def learn_from_brackets(
+    pairs: Sequence[Pair], symmetry: Symmetry, build: Callable[[Learned], Model]
+) -> RecursiveTransducer | None:
+    """The model that follows from the brackets of the targets; None if they have none, or if it
+    does not explain most of the pairs.
+    """
+    found = decompose(pairs, symmetry)
+    if found is None:
+        return None
+    with torch.random.fork_rng(devices=[]):
+        model = _built(build, Learned(found.grammar, (), 0, licences=found.licences))
+    model.aligner.load(found.weights(model.aligner))
+    sample = pairs[:: -(-len(pairs) // TRIED)]
+    right = 0
+    for pair in sample:
+        words = symmetry.source.encode(pair.source)
+        tree = model.aligner.tree(model.form(words))
+        text = None if tree is None else yield_of(found.grammar, tree)
+        if isinstance(text, str):
+            right += symmetry.target.decode(model.read_off(words, text)) == pair.target
+    return model if right >= (1 - UNEXPLAINED) * len(sample) else None
 
 
 def fit_translator(model: RecursiveTransducer, pairs: Iterable[Pair] = ()) -> None:

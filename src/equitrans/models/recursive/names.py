@@ -78,7 +78,7 @@ class Names:
             classes = {
                 self._symbols[rule.left[0]]
                 for rule in members
-                if len(rule.left) == 1 and rule.right == (0,)
+                if len(rule.left) == 1 and rule.left != (HOLE,) and rule.right == (0,)
             }
             if len(classes) == 1 and not all(licences.accepts(ROOT, r) for r in rules):
                 name = classes.pop().strip("<>")
