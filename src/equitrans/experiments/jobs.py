@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from equitrans import analysis, training
-from equitrans.data import DataConfig, load_data
+from equitrans.data import DataConfig
 from equitrans.errors import DataError, DivergenceError, RunError
 from equitrans.files import locked
 from equitrans.models import MODELS, name_of
@@ -154,8 +154,7 @@ def _perform(order: Order) -> Record:
         data = run.load_data()
     else:
         shutil.rmtree(path, ignore_errors=True)  # an interrupted creation
-        data = load_data(config.data, seed=config.seed)
-        data = training.with_best_classes(data, config.data, config.model)
+        data = training.load_with_best_classes(config.data, config.model, seed=config.seed)
         if job.official and data.origin != "official":
             raise DataError(f"{order.scan_dir} has no files of {config.data.split}")
         run = training.Run.create(path, config, data)

@@ -7,7 +7,7 @@ from equitrans import face
 if TYPE_CHECKING:
     from equitrans.training.boards import Board, load_tensorboard
     from equitrans.training.cards import Figures, Origin
-    from equitrans.training.choosing import with_best_classes
+    from equitrans.training.choosing import load_with_best_classes, with_best_classes
     from equitrans.training.config import (
         RunConfig,
         Settings,

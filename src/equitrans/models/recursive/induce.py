@@ -54,7 +54,7 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
     given up.
     """
     short = seen.all[:SHORT]
-    code = Code(seen.symbols, seen.targets, _noise(seen.wrong, seen.count))
+    code = Code(seen.symbols, seen.targets, seen.noise)
     found: list[Induction] = []
     memory = Memory()
 
@@ -142,11 +142,6 @@ def _class_words(observations: Iterable[Observation]) -> list[Rule]:
 def _single_word_rules(grammar: Grammar) -> list[Rule]:
     """The rules whose left side is a single word."""
     return [rule for rule in grammar.rules if len(rule.left) == 1]
-
-
-def _noise(wrong: int, pairs: int) -> float:
-    """The estimated share of wrong pairs, above 0 and at most a half."""
-    return min((wrong + 0.1) / (pairs + 1), 0.5)
 
 
 def _suggests_juxtaposition(grammar: Grammar) -> bool:
