@@ -17,6 +17,16 @@ from equitrans.training.trained import Trained
 MISTAKES = """\
 trian
     unknown command 'trian'; did you mean 'train'?
+learn pairs.tsv
+    learn: the following arguments are required: --out
+learn nothing.tsv --out out
+    nothing.tsv: No such file or directory
+learn pairs.tsv --out used
+    used already exists; choose another directory
+learn pairs.tsv --out out --folds 1
+    learn: --folds is 1; it must be 2 or more
+learn pairs.tsv --out out --suggestions 0
+    learn: --suggestions is 0; it must be 1 or more
 train --split add_jmp --out out
     unknown split 'add_jmp'; did you mean 'add_jump'?
 train --split length

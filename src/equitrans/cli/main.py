@@ -19,6 +19,7 @@ COMMANDS = {
     "scan": "list, show, export or download the splits of SCAN",
     "check": "look for mistakes in a file of pairs before training",
     "discover": "find the lexical classes of pairs",
+    "learn": "learn a model from a file of pairs, and judge it, in one command",
     "train": "train a model on a split or on pairs of your own",
     "evaluate": "measure the exact match of a trained model",
     "compare": "compare several models on several files in one table",
