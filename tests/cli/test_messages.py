@@ -17,6 +17,10 @@ from equitrans.training.trained import Trained
 MISTAKES = """\
 trian
     unknown command 'trian'; did you mean 'train'?
+export model --out out --standalone out.py
+    export: give --out DIR or --standalone FILE
+export model --standalone out.py
+    model has no rules; equitrans learn and train --model.aligner recursive learn some
 learn pairs.tsv
     learn: the following arguments are required: --out
 learn nothing.tsv --out out
@@ -162,13 +166,13 @@ orbits model --plot x.png
 orbits model walk --target I_FLY
     unknown word 'I_FLY'
 export
-    export: the following arguments are required: --out
+    export: the following arguments are required: RUN
 export nowhere --out out
     nowhere: no such run directory
 explore nowhere
     nowhere: no such run directory
 export model
-    export: the following arguments are required: --out
+    export: give --out DIR or --standalone FILE
 export model --out used
     used already exists; choose another directory
 export model --out out --no-test --split length

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from equitrans import face
 
 if TYPE_CHECKING:
+    from equitrans.training.alone import answerer, write_standalone
     from equitrans.training.boards import Board, load_tensorboard
     from equitrans.training.cards import Figures, Origin
     from equitrans.training.choosing import with_best_classes
