@@ -21,6 +21,16 @@ export model --out out --standalone out.py
     export: give --out DIR or --standalone FILE
 export model --standalone out.py
     model has no rules; equitrans learn and train --model.aligner recursive learn some
+serve
+    serve: the following arguments are required: RUN
+serve nowhere
+    nowhere: no such run directory
+serve model --port 70000
+    serve: --port is 70000; it must be from 0 to 65535
+serve model --host 0.0.0.0
+    serve: other machines can reach --host 0.0.0.0; add --expose to allow that
+serve model --fallback nowhere
+    nowhere: no such run directory
 learn pairs.tsv
     learn: the following arguments are required: --out
 learn nothing.tsv --out out

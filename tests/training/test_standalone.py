@@ -7,89 +7,24 @@ import sys
 import threading
 
 import pytest
-import torch
 
-from equitrans import LexicalClass, Symmetry, Trained, TransducerConfig
-from equitrans.data.pairs import as_pairs
-from equitrans.data.reading import Reading
-from equitrans.data.scan import CLASSES
+from equitrans import Symmetry, Trained, TransducerConfig
 from equitrans.errors import ConfigError, RunError
-from equitrans.models.recursive.io import learned_from_json
-from equitrans.models.recursive.learn import fit_translator
 from equitrans.training.alone import _compare, answerer, plain_state, write_standalone
 from equitrans.training.plain import Answerer
+from ruled import HOME, home_rules, scan_rules
 
 pytestmark = pytest.mark.usefixtures("float32")
-
-THINGS = LexicalClass(
-    "things",
-    ("lamp", "floor lamp", "fan"),
-    ("lamp", "floor_lamp", "fan"),
-    aliases=(("light", "lamp"),),
-)
-ROOMS = LexicalClass("rooms", ("kitchen", "living room", "room lamp"), ("kit.⁀", "liv.⁀", "rl.⁀"))
-NUMBERS = LexicalClass("numbers", (), (), pattern="[0-9]+")
-NAMES = LexicalClass("names", (), (), open=True)
-HOME = [
-    ("start the lamp in the kitchen", "kit.lamp on"),
-    ("start the floor lamp in the living room", "liv.floor_lamp on"),
-    ("dim the fan in the kitchen to 5", "kit.fan level 5"),
-    ("dim the light in the living room to 70 and dim the fan in the kitchen to 5", ""),
-    ("call Ada and call Bob and start the lamp in the kitchen", ""),
-]
-PHRASE = [{"class": "things"}, "in", "the", {"class": "rooms"}]
-HOME_RULES = [
-    (["start", "the", *PHRASE], [5, 2, "on"], []),
-    (["dim", "the", *PHRASE, "to", {"class": "numbers"}], [5, 2, "level", 7], []),
-    (["call", {"class": "names"}], ["call", 1], []),
-    ([None, "and", None], [0, 2], [[0, 1, 2, 3], [0, 1, 3]]),
-    ([None, "please"], [0], [[0]]),
-]
-SCAN_RULES = [
-    ([{"class": "verbs"}], [0], []),
-    ([{"class": "verbs"}, {"class": "directions"}], [1, 0], []),
-    ([None, "twice"], [0, 0], [[0, 1]]),
-    ([None, "and", None], [0, 2], [[0, 1, 2, 3], [0, 1, 2]]),
-    ([None, "after", None], [2, 0], [[0, 1, 2], [0, 1, 2, 3]]),
-]
-
-
-def made(classes, rules, pairs, split=None):
-    """A rule model with given rules and random weights; its translator is trained."""
-    reading = Reading(tuple(classes), split=split)
-    words = sorted({w for left, right, _ in rules for w in (*left, *right) if isinstance(w, str)})
-    symmetry = Symmetry.of(classes, [*reading.pairs(pairs), (words, words)])
-    content = {
-        "rules": [{"left": x, "right": y, "support": 1, "holes": h} for x, y, h in rules],
-        "root": list(range(len(rules))),
-        "pairs": 9,
-        "exceptions": [],
-        "warnings": [],
-        "bits": 1.0,
-        "noise": 0.05,
-    }
-    config = TransducerConfig(aligner="recursive")
-    learned = learned_from_json(content, symmetry)
-    trained = Trained.new(config, symmetry, max_length=4010, learned=learned, split=split)
-    fit_translator(trained.model)
-    with torch.no_grad():
-        for weights in trained.model.aligner.parameters():
-            weights.normal_(generator=torch.Generator().manual_seed(1))
-    trained.model.aligner.forget()
-    return trained
 
 
 @pytest.fixture(scope="module")
 def home():
-    """Rules with phrases, another spelling, numbers, names, and words that are written together."""
-    torch.set_default_dtype(torch.float32)
-    return made([THINGS, ROOMS, NUMBERS, NAMES], HOME_RULES, as_pairs(HOME[:3]), ".")
+    return home_rules()
 
 
 @pytest.fixture(scope="module")
 def scan():
-    torch.set_default_dtype(torch.float32)
-    return made(CLASSES["both"], SCAN_RULES, ())
+    return scan_rules()
 
 
 SCAN = [

@@ -29,6 +29,7 @@ COMMANDS = {
     "export": "write a trained model as one self-contained directory",
     "extend": "add words to a class of a trained model",
     "explore": "look at trained models on a web page",
+    "serve": "answer the requests of programs with a trained model",
     "grammar": "show the rules of a recursive aligner, or a derivation",
     "suggest": "suggest sentences whose targets would teach a recursive aligner the most",
     "reproduce": "run an experiment of the paper and print its table",

@@ -14,7 +14,7 @@ from equitrans.errors import ConfigError, RunError, shown
 from equitrans.files import write_atomically
 from equitrans.lexical import is_filler
 from equitrans.models import RecursiveTransducer
-from equitrans.paper import N_SPECIAL
+from equitrans.paper import MARGINALS, N_SPECIAL
 from equitrans.training.plain import Answerer
 from equitrans.training.trained import Trained
 
@@ -68,7 +68,7 @@ def plain_state(trained: Trained) -> dict[str, Any]:
         "target_columns": [[y - N_SPECIAL for y in words] for words in targets],
         "table": [[round(value, 7) for value in row[N_SPECIAL:]] for row in table.tolist()],
         "noise": float(model.noise),
-        "maximum": trained.config.marginal != "sum",
+        "maximum": model.marginal != MARGINALS["sum"],
         "rules": [
             [list(rule.left), [k if k >= 0 else ~(~k - N_SPECIAL) for k in rule.right]]
             for rule in grammar.rules

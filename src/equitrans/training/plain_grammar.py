@@ -6,6 +6,7 @@ It follows equitrans.models.recursive.aligner, and tests compare the answers. Se
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import islice, product
 
 HOLE, CONSTANTS = -1, 0x10000
@@ -130,10 +131,12 @@ class PlainGrammar:
         return found
 
 
-def _lay(side, form, i, j, ends):  # type: ignore[no-untyped-def]
+def _lay(
+    side: tuple[int, ...], form: tuple[int, ...], i: int, j: int, ends: list[list[int]]
+) -> Iterator[tuple[tuple[int, int], ...]]:
     """Every way to lay the symbols of a left side over ``form[i:j]``."""
     m = len(side)
-    stack = [(0, i, ())]
+    stack: list[tuple[int, int, tuple[tuple[int, int], ...]]] = [(0, i, ())]
     while stack:
         k, p, spans = stack.pop()
         symbol = side[k]
