@@ -101,24 +101,21 @@ class Bounds:
         self._spans: dict[Span, _Span] = {}
         self._contents: dict[Goal, _Content] = {}
         self._mentioned: dict[tuple[Rule, Goal], Mentioned] = {}
-        self._known: dict[Goal, Mentioned] = {}
 
     def lack(self, goals: Sequence[Goal], assumed: Iterable[Rule]) -> Lack:
         """What some goals have and neither the grammar nor the assumed rules mention."""
         words = translated = constants = rules = apart = 0
         alone = True
         for number, goal in enumerate(goals):
-            if goal not in self._known:
-                self._known[goal] = self.mentioned(goal, self._rules)
-            known, more = self._known[goal], self.mentioned(goal, assumed)
-            content, here = self._content(goal), self._span(goal[0], goal[1]).words
-            lacking = here & ~known.words & ~more.words
+            more, content = self.mentioned(goal, assumed), self._content(goal)
+            here, lacking, writable = self._span(goal[0], goal[1])
+            lacking &= ~more.words
             # goals that share no words have no new rule in common
             rules += lacking > 0 and not here & apart
             apart |= here
             words |= lacking
             translated |= content.translated
-            constants |= content.constants & ~known.constants & ~more.constants
+            constants |= content.constants & ~writable & ~more.constants
             alone = alone and not (number == 0 and more.fits)
         start, stop, _ = goals[0]
         return Lack(
