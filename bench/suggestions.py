@@ -2,7 +2,7 @@
 
     python bench/suggestions.py --draws 20
 
-Each draw starts with 20 random commands and adds one at a time: in one series the first suggestion
+Each draw starts with random commands and adds one at a time: in one series the first suggestion
 that is a command, in the other a random command. One JSON line per draw has the number of commands
 at which a sample of all commands is right for the first time. A suggestion that is no command
 counts as a question, but adds nothing.
@@ -24,8 +24,8 @@ import torch
 from equitrans import Pair, Trained, TransducerConfig, fit
 from equitrans.data import CLASSES, everything
 
-START, MOST, SAMPLE = 20, 120, 400
-"""Number of first commands, largest number of commands, and number of test commands."""
+MOST, SAMPLE = 120, 400
+"""Largest number of commands, and number of test commands."""
 
 
 def main() -> None:
@@ -34,25 +34,26 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--start", type=int, default=20, help="number of first commands")
     parser.add_argument("--first", type=int, default=0, help="seed of the first draw")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    rows = [series(seed) for seed in range(asked.first, asked.first + asked.draws)]
+    rows = [series(seed, asked.start) for seed in range(asked.first, asked.first + asked.draws)]
     for kind in ("suggested", "random"):
         print(kind, "median", statistics.median(row[kind] for row in rows))
 
 
-def series(seed: int) -> dict[str, int]:
+def series(seed: int, start: int) -> dict[str, int]:
     """The numbers of commands that suggested and random commands need."""
     draw = random.Random(seed)
     commands = list(everything())
     order = draw.sample(commands, MOST)
     test = draw.sample(commands, SAMPLE)
     began = time.process_time()
-    row = {"seed": seed, "suggested": asked_for(order[:START], commands, test)}
+    row = {"seed": seed, "suggested": asked_for(order[:start], commands, test)}
     row["random"] = next(
-        (n for n in range(START, MOST, 5) if is_right(learn(order[:n]), test)), MOST
+        (n for n in range(start, MOST, 5) if is_right(learn(order[:n]), test)), MOST
     )
     row["seconds"] = round(time.process_time() - began)
     print(json.dumps(row), flush=True)

@@ -8,6 +8,7 @@ import pytest
 
 from equitrans.cli.main import main
 from equitrans.data.pairs import Pair
+from equitrans.data.scan import CLASSES, everything
 from equitrans.errors import DataError
 from equitrans.models.configs import TransducerConfig
 from equitrans.models.recursive.io import Names, learned_from_json, learned_to_json
@@ -202,6 +203,15 @@ def test_a_rule_that_one_pair_supports_is_asked_for():
     pairs += [Pair((x, "and", y), (x.upper(), y.upper())) for x, y in product("abc", repeat=2)]
     model = fit([*pairs, Pair(("a", "twice"), ("A", "A"))], [words], model=RECURSIVE)
     assert any("twice" in each.source for each in model.suggest(3))
+
+
+def test_a_word_in_place_of_a_hole_is_asked_for_in_other_holes_of_that_kind():
+    short = [pair for pair in everything() if len(pair.source) <= 3]
+    around = [pair for pair in everything() if pair.source[:2] == ("turn", "around")][:4]
+    pairs = [*(pair for pair in short if "turn" not in pair.source), *around]
+    model = fit(pairs, CLASSES["both"], model=RECURSIVE)
+    asked = {each.source[:-1] for each in model.suggest(4)}
+    assert asked >= {("turn",), ("turn", "opposite")}
 
 
 def test_suggest_prints_sentences_and_reasons(trained, tmp_path, capsys):

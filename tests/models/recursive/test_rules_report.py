@@ -289,12 +289,21 @@ def test_the_noise_is_the_share_of_exceptions_up_to_a_half():
 def test_a_warning_lists_the_rules_of_a_rival_grammar():
     rivals = ((1.25, Grammar([WORD, rule("walk twice", 0, 0), BOTH])), (3.0, Grammar([WORD])))
     assert report(FINE, WORD, DOUBLE, rivals=rivals).warnings == (
-        "another grammar takes only 1.2 bits more: it has <verbs> twice → 0 0; □ and □ → 2 'go' 0",
-        "another grammar takes only 3.0 bits more: it has fewer rules",
+        "another grammar takes only 1.2 bits more and does not agree about 'walk twice twice': "
+        "it has <verbs> twice → 0 0; □ and □ → 2 'go' 0",
+        "another grammar takes only 3.0 bits more and does not agree about 'walk twice': "
+        "it has fewer rules",
     )
     many = Grammar([rule(f"left {other}", 0) for other in OTHERS])
     (warning,) = report(FINE, WORD, DOUBLE, rivals=((1.0, many), (1.0, many))).warnings
     assert warning.endswith("; 1 more")
+
+
+def test_a_rival_that_agrees_about_all_sentences_is_no_warning():
+    same = Grammar([WORD, rule("walk twice", 0, 0), DOUBLE])
+    learned = report(FINE, WORD, DOUBLE, rivals=((1.0, same),))
+    assert learned.warnings == ()
+    assert len(learned.rivals) == 1
 
 
 # --- warnings

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from equitrans.data import Pair
+from equitrans.errors import shown
 from equitrans.models.recursive.chart import parse, yield_of
 from equitrans.models.recursive.decompose import decompose
 from equitrans.models.recursive.description import Code
@@ -22,7 +23,7 @@ from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
 from equitrans.models.recursive.passes import Report, silent
 from equitrans.models.recursive.rules import Form, Rule, Yield, constant_word
-from equitrans.models.recursive.suggestions import parts
+from equitrans.models.recursive.suggestions import disputed, parts
 from equitrans.models.recursive.weights import fit_weights
 from equitrans.paper import Model, Symmetry
 
@@ -254,12 +255,15 @@ def _report(
     unexplained = len(exceptions) / len(distinct)
     warnings = _warnings(model, by_form, support, unexplained, uncertainty)
     for bits, rival in induced.rivals:
+        sentence = disputed(model, rival, by_form)
+        if sentence is None:
+            continue
         other = [names.rule(r) for r in rival.rules if r not in grammar]
         if len(other) > RIVAL_RULES:
             other[RIVAL_RULES:] = [f"{len(other) - RIVAL_RULES} more"]
         warnings.append(
-            f"another grammar takes only {bits:.1f} bits more: it has "
-            + ("; ".join(other) or "fewer rules")
+            f"another grammar takes only {bits:.1f} bits more and does not agree about "
+            f"{shown(' '.join(sentence))}: it has {'; '.join(other) or 'fewer rules'}"
         )
     return Learned(
         grammar=grammar,

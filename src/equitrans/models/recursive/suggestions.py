@@ -1,7 +1,9 @@
 """Sentences whose targets would settle the most: questions to the person who knows the language.
 
 The candidates are parts of training sentences that begin and end as some training sentence does, so
-most of them are sentences, and licensed combinations of two rules. A candidate is worth more if
+most of them are sentences, licensed combinations of two rules, and rules with a word in a hole if
+another rule has that word where its like has a hole (``turn around left`` and ``□ around left``
+suggest ``turn left``). A candidate is worth more if
 rivals of the grammar give it another target or none, if the rules do not derive it or hardly decide
 about it, if it needs a combination that no pair needs, and if few pairs support its rules; and
 less, the longer it is. What a chosen sentence will settle counts less for the next.
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 
 from equitrans.models.recursive.aligner import Weights, alignments
 from equitrans.models.recursive.chart import yield_of
-from equitrans.models.recursive.licences import Step, steps
+from equitrans.models.recursive.licences import Licences, Step, steps
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.rules import HOLE, Form, Grammar
 
@@ -93,16 +95,16 @@ def _alike(forms: Iterable[Form]) -> dict[int, list[int]]:
 def suggest(model: RecursiveTransducer, n: int) -> list[Suggestion]:
     """Up to ``n`` sentences that are worth asking for, the best first."""
     rivals = [rival for _, rival in model.learned.rivals]
-    combined = [
-        form
+    shares = {
+        form: COMBINED
         for form in _combinations(model.aligner.grammar)
         if len(form) <= LONGEST and model.aligner.is_licensed(form)
-    ]
-    pool = {
-        form: _Candidate.of(model, form, rivals, share)
-        for forms, share in ((combined, COMBINED), (model.learned.parts, 1.0))
-        for form in forms
     }
+    if model.learned.licences is not None:
+        for form, share in _analogies(model.learned.licences):
+            shares[form] = max(share, shares.get(form, 0.0))
+    shares |= dict.fromkeys(model.learned.parts, 1.0)
+    pool = {form: _Candidate.of(model, form, rivals, share) for form, share in shares.items()}
     pool = {form: each for form, each in pool.items() if each.reasons}
     settled: Counter[Hashable] = Counter()
     found: list[Suggestion] = []
@@ -113,6 +115,20 @@ def suggest(model: RecursiveTransducer, n: int) -> list[Suggestion]:
         settled.update(list(chosen.topics))
         found.append(Suggestion(_words(model, form, len(found)), chosen.reasons, round(worth, 3)))
     return found
+
+
+def disputed(
+    model: RecursiveTransducer, rival: Grammar, forms: Iterable[Form]
+) -> tuple[str, ...] | None:
+    """A short sentence that the rules derive and for which a rival has no derivation with the same
+    target; None if there is none among some forms and the combinations of two rules.
+    """
+    shortest = sorted({*forms, *_combinations(model.aligner.grammar)}, key=lambda f: (len(f), f))
+    for form in shortest[:MOST]:
+        tree = model.aligner.tree(form) if model.aligner.is_licensed(form) else None
+        if tree and yield_of(model.aligner.grammar, tree) not in _yields(rival, form):
+            return _words(model, form, 0)
+    return None
 
 
 @dataclass(frozen=True)
@@ -174,6 +190,41 @@ def _yields(grammar: Grammar, form: Form) -> set[object]:
 
 def _combinations(grammar: Grammar) -> Iterator[Form]:
     """The shortest form of each rule with each rule in one of its holes."""
+    shortest = _shortest(grammar)
+    least = min(shortest.values(), key=lambda form: (len(form), form), default=())
+    for r in shortest:
+        rule = grammar.rules[r]
+        for k in range(len(rule.holes)):
+            for child in shortest.values():
+                fillings = [child if k == m else least for m in range(len(rule.holes))]
+                yield _filled(rule.left, fillings)
+
+
+def _analogies(licences: Licences) -> Iterator[tuple[Form, float]]:
+    """Rules with a word in a hole that stands in another rule where a rule like that has a hole;
+    each with the share of the rules in the two holes that stand in both.
+    """
+    grammar = licences.grammar
+    shortest = _shortest(grammar)
+    least = min(shortest.values(), key=lambda form: (len(form), form), default=())
+    lefts = {rule.left: r for r, rule in enumerate(grammar.rules)}
+    for rule in grammar.rules:
+        for p, word in enumerate(rule.left):
+            like = lefts.get((*rule.left[:p], HOLE, *rule.left[p + 1 :]))
+            if word == HOLE or like is None:
+                continue
+            here = licences.rules_of.get((like, grammar.rules[like].holes.index(p)), frozenset())
+            for r, other in enumerate(grammar.rules):
+                for k in range(len(other.holes)):
+                    there = licences.rules_of.get((r, k), frozenset())
+                    if here & there:
+                        fillings = [(word,) if k == m else least for m in range(len(other.holes))]
+                        share = len(here & there) / len(here | there)
+                        yield _filled(other.left, fillings), share
+
+
+def _shortest(grammar: Grammar) -> dict[int, Form]:
+    """The shortest form of each rule that has one."""
     shortest: dict[int, Form] = {}
     while len(shortest) < len(grammar):
         least = min(shortest.values(), key=lambda form: (len(form), form), default=None)
@@ -183,14 +234,9 @@ def _combinations(grammar: Grammar) -> Iterator[Form]:
             if r not in shortest and (least is not None or not rule.holes)
         }
         if not new:
-            return
+            break
         shortest |= new
-    least = min(shortest.values(), key=lambda form: (len(form), form))
-    for rule in grammar.rules:
-        for k in range(len(rule.holes)):
-            for child in shortest.values():
-                fillings = [child if k == m else least for m in range(len(rule.holes))]
-                yield _filled(rule.left, fillings)
+    return shortest
 
 
 def _filled(left: Sequence[int], fillings: Iterable[Form]) -> Form:
@@ -200,14 +246,21 @@ def _filled(left: Sequence[int], fillings: Iterable[Form]) -> Form:
 
 
 def _words(model: RecursiveTransducer, form: Form, number: int) -> tuple[str, ...]:
-    """A sentence of a form, with different words of each class."""
+    """A sentence of a form, with different words of each class; not one that the rules do not
+    explain, if there is another, because two pairs of a form can pay for a rule.
+    """
     symmetry = model.symmetry
     members = {symmetry.source_classes[words[0]]: words for words in symmetry.members[0]}
     single = {c: word for word, c in enumerate(symmetry.source_classes)}
-    used: Counter[int] = Counter()
-    words = []
-    for symbol in form:
-        choices = members.get(symbol, (single[symbol],))
-        words.append(choices[(number + used[symbol]) % len(choices)])
-        used[symbol] += 1
-    return symmetry.source.decode(words)
+    choices = [members.get(symbol, (single[symbol],)) for symbol in form]
+    unexplained = {pair.source for pair, _ in model.learned.exceptions}
+    for shift in range(max(map(len, choices))):
+        used: Counter[int] = Counter()
+        words = []
+        for symbol, possible in zip(form, choices, strict=True):
+            words.append(possible[(number + shift + used[symbol]) % len(possible)])
+            used[symbol] += 1
+        sentence = symmetry.source.decode(words)
+        if sentence not in unexplained:
+            break
+    return sentence
