@@ -123,11 +123,11 @@ def test_an_unknown_word_is_reported_fast(hostile):
     asked = ["b" * 5_000, *(f"jump9{i}" for i in range(20)), "walk"]
     with pytest.raises(VocabularyError):
         vocabulary.encode(["first"])  # the letters of the vocabulary are collected once
-    start = time.perf_counter()
+    start = time.process_time()
     for word in asked:
         with pytest.raises(VocabularyError, match="unknown word"):
             vocabulary.encode([word])
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_many_unknown_words_are_refused_fast():
