@@ -109,12 +109,17 @@ def _report(
     for word, g in in_class.items():
         members[g].append(word)
     forms = _by_form(originals, in_class, lexicon)
+    having: defaultdict[int, list[dict[Abstract, list[Pair]]]] = defaultdict(list)
+    for form in forms:
+        pair = next(iter(form.values()))[0]
+        for g in dict.fromkeys(in_class[word] for word in pair.source if word in in_class):
+            having[g].append(form)
     classes, evidence = [], []
-    for number, words in enumerate(members.values(), start=1):
+    for number, (g, words) in enumerate(members.items(), start=1):
         c = _table(f"class{number}", words, lexicon, lexemes)
         classes.append(c)
         notes = _notes(c, lexemes)
-        evidence.append(replace(_evidence(words, forms, thin, originals), notes=notes))
+        evidence.append(replace(_evidence(words, having[g], thin, originals), notes=notes))
     if (copied := copied_group(group, lexicon)) is not None:
         which = list(members).index(copied)
         classes[which] = replace(classes[which], open=True)
@@ -217,8 +222,6 @@ def _evidence(
         chosen: dict[tuple[str, ...], Pair] = {}
         for pair in best:
             chosen.setdefault(tuple(word for word in pair.source if word in members), pair)
-        if () in chosen:
-            continue
         tally.contradicted += sum(map(len, form.values())) - len(best)
         if len(chosen) > 1:
             tally.confirmed += len(best)
