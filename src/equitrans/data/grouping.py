@@ -152,10 +152,14 @@ def _compare(table: Table, several: int = 2) -> dict[Edge, Tally]:
     chosen = {source: targets.most_common(1)[0] for source, targets in table.items()}
     best = {source: target for source, (target, _) in chosen.items()}
     tallies: defaultdict[Edge, Tally] = defaultdict(Tally)
+    within = {source: groups_in(source) for source in chosen}
     # sources with both groups: look the exchanged source up among the earlier ones
+    alike = Counter((len(source), *groups) for source, groups in within.items())
     before: set[Abstract] = set()
     for source, target in best.items():
-        for a, b in combinations(groups_in(source), 2):
+        if alike[len(source), *within[source]] == 1:
+            continue  # exchanging groups of a source does not change which groups it has
+        for a, b in combinations(within[source], 2):
             swap = {a: b, b: a}
             if (other := _exchanged(source, swap)) in before:
                 same = best[other] == _exchanged(target, swap)
@@ -166,16 +170,19 @@ def _compare(table: Table, several: int = 2) -> dict[Edge, Tally]:
                 )
         before.add(source)
     # sources with one of the two groups: compare those with the same context
-    contexts: defaultdict[Abstract, dict[int, tuple[Abstract, int]]] = defaultdict(dict)
-    for source, (target, count) in chosen.items():
-        for g in groups_in(source):
-            blank = {g: BLANK}
-            contexts[_exchanged(source, blank)][g] = _exchanged(target, blank), count
-    for context, targets in contexts.items():
+    contexts: defaultdict[Abstract, dict[int, Abstract]] = defaultdict(dict)
+    for source, groups in within.items():
+        for g in groups:
+            contexts[_exchanged(source, {g: BLANK})][g] = source
+    for context, sources in contexts.items():
+        if len(sources) == 1:
+            continue
+        targets = {g: _exchanged(best[source], {g: BLANK}) for g, source in sources.items()}
         for a, b in _neighbours(sorted(targets)):
-            if targets[a][0] != targets[b][0]:
+            if targets[a] != targets[b]:
                 tallies[a, b].contradicted += 1
-                tallies[a, b].certain += min(targets[a][1], targets[b][1]) >= several
+                pairs = min(chosen[sources[a]][1], chosen[sources[b]][1])
+                tallies[a, b].certain += pairs >= several
             elif context != ALONE:
                 tallies[a, b].confirmed += 1
     return tallies
