@@ -15,8 +15,8 @@ from functools import partial
 
 import torch
 
-from equitrans.data import Data, DataConfig, Discovery, Pair, Reading, discover
-from equitrans.models import ModelConfig, TransducerConfig, build, learn_rules
+from equitrans.data import Data, DataConfig, Discovery, Pair, Reading, discover, load_data
+from equitrans.models import ModelConfig, TransducerConfig, build, learn_from_brackets, learn_rules
 from equitrans.paper import LexicalClass, Symmetry
 
 SMALL = 4
@@ -25,14 +25,36 @@ SMALL = 4
 MANY = 1000
 """Number of distinct pairs from which no class is undone: then discovery sees contradictions."""
 
+TRIED = 2000
+"""Number of pairs that show whether the brackets of targets explain pairs without classes."""
+
+
+def load_with_best_classes(config: DataConfig, model: ModelConfig, *, seed: int) -> Data:
+    """The data that settings describe, with the best classes for a model."""
+    later = config.classes == "discover" and model.learner == "rules"
+    data = load_data(config, seed=seed, classes=() if later else None)
+    return with_best_classes(data, config, model)
+
 
 def with_best_classes(data: Data, config: DataConfig, model: ModelConfig) -> Data:
     """The data with the best classes, if their classes were discovered and the model has rules."""
     if config.classes != "discover" or model.learner != "rules":
         return data
     pairs = data.train + data.valid
+    if explained_by_brackets(Reading(split=data.reading.split).pairs(pairs)):
+        return replace(data, classes=(), reading=replace(data.reading, classes=()))
     classes = best_classes(pairs, find_classes(pairs, data.reading), data.reading)
     return replace(data, classes=classes, reading=replace(data.reading, classes=classes))
+
+
+def explained_by_brackets(pairs: Sequence[Pair]) -> bool:
+    """Whether the brackets of targets explain most of the pairs. Rules with types for words need no
+    classes then.
+    """
+    sample = pairs[:: -(-len(pairs) // TRIED)]
+    config = TransducerConfig(aligner="recursive")
+    symmetry = Symmetry.of((), sample, config.group)
+    return learn_from_brackets(sample, symmetry, partial(build, config, symmetry)) is not None
 
 
 def find_classes(pairs: Sequence[Pair], reading: Reading) -> Discovery:

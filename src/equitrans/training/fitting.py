@@ -22,7 +22,7 @@ from equitrans.models import ModelConfig, TransducerConfig, name_of
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_iterable, check_pairs, check_seed
 from equitrans.training.cards import Origin
-from equitrans.training.choosing import best_classes, find_classes
+from equitrans.training.choosing import best_classes, explained_by_brackets, find_classes
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.learning import longest_prediction, start
 from equitrans.training.misfit import misfit_warning
@@ -52,6 +52,31 @@ def fit(
     >>> fit(walk, [verbs], training=TrainingConfig(updates=600)).predict(["jump twice"])[0].words
     ('JUMP', 'JUMP')
     """
+    trained, told = fitted(
+        pairs,
+        classes,
+        model=model,
+        training=training,
+        seed=seed,
+        characters=characters,
+        split_words=split_words,
+    )
+    for warning in told:
+        warnings.warn(warning, LearningWarning, stacklevel=2)
+    return trained
+
+
+def fitted(
+    pairs: Iterable[AnyPair],
+    classes: Iterable[LexicalClass] | Literal["discover"],
+    *,
+    model: ModelConfig | None = None,
+    training: TrainingConfig | None = None,
+    seed: int = 0,
+    characters: bool = False,
+    split_words: str | None = None,
+) -> tuple[Trained, list[str]]:
+    """The model of ``fit`` and its warnings."""
     check_seed(seed)
     name_of(model := model or TransducerConfig())
     training = training or usual_training(model)
@@ -64,9 +89,12 @@ def fit(
     check_pairs(pairs)
     if classes == "discover":
         reading = Reading((), characters, split_words)
-        found = find_classes(pairs, reading)
         rules = model.learner == "rules"
-        classes = best_classes(pairs, found, reading) if rules else found.classes
+        if rules and explained_by_brackets(Reading(split=split_words).pairs(pairs)):
+            classes = ()
+        else:
+            found = find_classes(pairs, reading)
+            classes = best_classes(pairs, found, reading) if rules else found.classes
     reading = Reading(check_classes(classes), characters, split_words)
     with _ONE_AT_A_TIME:
         trained = _fit(pairs, reading, model, training, seed=seed)
@@ -74,9 +102,7 @@ def fit(
     told = [f"learned rules: {warning}" for warning in grammar]
     if (warning := misfit_warning(trained, pairs, seed=seed)) is not None:
         told.append(warning)
-    for warning in told:
-        warnings.warn(warning, LearningWarning, stacklevel=2)
-    return trained
+    return trained, told
 
 
 _ONE_AT_A_TIME = threading.Lock()

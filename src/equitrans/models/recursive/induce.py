@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.memory import Memory
 from equitrans.models.recursive.observe import Observation, Observations
 from equitrans.models.recursive.passes import Learner, Report
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
@@ -53,16 +54,20 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
     given up.
     """
     short = seen.all[:SHORT]
-    code = Code(seen.symbols, seen.targets, _noise(seen.wrong, seen.count))
+    code = Code(seen.symbols, seen.targets, seen.noise)
     found: list[Induction] = []
+    memory = Memory()
 
     def try_start(start: Grammar, *, juxtapose: bool = False) -> None:
         limit = GIVE_UP * min((induced.bits for induced in found), default=math.inf)
-        learner = Learner(short, code, start, juxtapose=juxtapose, limit=limit, report=report)
+        learner = Learner(
+            short, code, start, juxtapose=juxtapose, limit=limit, report=report, memory=memory
+        )
         found.append(_induce(learner))
 
     drafts = [
-        _draft(Learner(short, code, Grammar([rule]), report=report)) for rule in _class_words(short)
+        _draft(Learner(short, code, Grammar([rule]), report=report, memory=memory))
+        for rule in _class_words(short)
     ]
     least = min((bits for bits, _ in drafts), default=0.0)
     for bits, start in sorted(drafts, key=lambda draft: draft[0]):
@@ -119,7 +124,7 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
 def _bits(seen: Observations, code: Code, grammar: Grammar) -> float:
     """The description length of all observations with a grammar."""
     learner = Learner(seen.all, code, grammar)
-    return learner.bits([o for o in seen.all if learner.parse(o).root is None])
+    return learner.bits([o for o in seen.all if not learner.parse(o).is_derived])
 
 
 def _class_words(observations: Iterable[Observation]) -> list[Rule]:
@@ -137,11 +142,6 @@ def _class_words(observations: Iterable[Observation]) -> list[Rule]:
 def _single_word_rules(grammar: Grammar) -> list[Rule]:
     """The rules whose left side is a single word."""
     return [rule for rule in grammar.rules if len(rule.left) == 1]
-
-
-def _noise(wrong: int, pairs: int) -> float:
-    """The estimated share of wrong pairs, above 0 and at most a half."""
-    return min((wrong + 0.1) / (pairs + 1), 0.5)
 
 
 def _suggests_juxtaposition(grammar: Grammar) -> bool:

@@ -14,6 +14,8 @@ from torch import Tensor
 
 from equitrans.data import Pair
 from equitrans.models.recursive.chart import parse, yield_of
+from equitrans.models.recursive.decompose import decompose
+from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.induce import Induction, extend_grammar, induce
 from equitrans.models.recursive.io import Learned, Names
 from equitrans.models.recursive.model import RecursiveTransducer
@@ -41,6 +43,9 @@ that it derives: bits of rules do not tell which derivations weights prefer."""
 UNEXPLAINED = 0.2
 """Share of pairs without an explanation; above it the model warns."""
 
+TRIED = 300
+"""Number of pairs that show whether the brackets of targets explain the pairs."""
+
 OUTSIDE = "rules of this kind may be unable to express the data"
 
 
@@ -56,11 +61,19 @@ def learn_rules(
     pairs, report = list(pairs), report or silent
     report(f"observing: {len(pairs)} pairs")
     seen = observe(pairs, symmetry)
+    bracketed = learn_from_brackets(pairs, symmetry, build)
+    if bracketed is not None:
+        code = Code(seen.symbols, seen.targets, seen.noise)
+        grammar = bracketed.aligner.grammar
+        fit_translator(bracketed, pairs)
+        report(f"checking: {len(pairs)} pairs")
+        found = Induction(grammar, code, (), code.rules(grammar.rules))
+        bracketed.take(_report(bracketed, pairs, seen, found, 0.0))
+        return bracketed.eval()
     induced = induce(seen, report)
 
     def weighed(induced: Induction) -> "_Weighed":
-        model = build(Learned(induced.grammar, (), 0))
-        assert isinstance(model, RecursiveTransducer)
+        model = _built(build, Learned(induced.grammar, (), 0))
         report(f"weighing: {len(induced.grammar)} rules")
         derived = _derived(seen, induced)
         fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
@@ -113,6 +126,35 @@ def _place(atom: str) -> int:
     """A place of the right side of a rule for a whole form."""
     word = constant_word(atom)
     return ord(atom) if word is None else ~word
+
+
+def _built(build: Callable[[Learned], Model], learned: Learned) -> RecursiveTransducer:
+    model = build(learned)
+    assert isinstance(model, RecursiveTransducer)
+    return model
+
+
+def learn_from_brackets(
+    pairs: Sequence[Pair], symmetry: Symmetry, build: Callable[[Learned], Model]
+) -> RecursiveTransducer | None:
+    """The model that follows from the brackets of the targets; None if they have none, or if it
+    does not explain most of the pairs.
+    """
+    found = decompose(pairs, symmetry)
+    if found is None:
+        return None
+    with torch.random.fork_rng(devices=[]):
+        model = _built(build, Learned(found.grammar, (), 0, licences=found.licences))
+    model.aligner.load(found.weights(model.aligner))
+    sample = pairs[:: -(-len(pairs) // TRIED)]
+    right = 0
+    for pair in sample:
+        words = symmetry.source.encode(pair.source)
+        tree = model.aligner.tree(model.form(words))
+        text = None if tree is None else yield_of(found.grammar, tree)
+        if isinstance(text, str):
+            right += symmetry.target.decode(model.read_off(words, text)) == pair.target
+    return model if right >= (1 - UNEXPLAINED) * len(sample) else None
 
 
 def fit_translator(model: RecursiveTransducer, pairs: Iterable[Pair] = ()) -> None:
@@ -261,6 +303,6 @@ def _warnings(
             "sentences are guesses"
         )
     for r, rule in enumerate(rules):
-        if support[r] <= 1:
+        if support[r] <= 1 and r < model.aligner.grammar.parents:
             found.append(f"{'only 1' if support[r] else 'no'} pair supports {names.rule(rule)}")
     return found
