@@ -7,7 +7,7 @@ if no pairs contradict the joined group. The best join comes first.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from equitrans.data.grouping import Abstract, abstract, groups_in
 from equitrans.data.lexicon import Lexicon
@@ -53,6 +53,9 @@ in the source and in the target."""
 LEXEME = "‹a lexeme›"
 """A neighbour that has a translation."""
 
+LARGE = 20
+"""Smallest number of words of a group that neighbours are told apart by."""
+
 Profile = tuple[Counter[object], ...]
 """The neighbours of a word, by place."""
 
@@ -69,10 +72,9 @@ def adopt(
     group, lonely = dict(group), set(lonely)
     if not lonely:
         return group
-    profiles = _profiles(pairs, group, lexicon)
     compared = _compared(pairs, group, lexicon)
     for _ in range(ROUNDS):
-        joined = _joins(profiles, group, lonely, compared)
+        joined = _joins(_profiles(pairs, group, lexicon), group, lonely, compared)
         if not joined:
             break
         new = {word for word, g in group.items() if g in joined}
@@ -96,7 +98,7 @@ def pool_copies(pairs: Sequence[Pair], lexicon: Lexicon, lonely: Iterable[str]) 
     words = len(lexicon.target) + len(lexicon.missing)
     if len(copies.intersection(lonely)) < max(OPEN, words / 2):
         return set()
-    return _in_one_place(copies, _profiles(pairs, lexicon.target, lexicon))
+    return _in_one_place(copies, _profiles(pairs, dict.fromkeys(lexicon.target, 0), lexicon))
 
 
 def _in_one_place(words: set[str], profiles: Mapping[str, Profile]) -> set[str]:
@@ -213,16 +215,22 @@ def _joins(
     return joined
 
 
-def _profiles(pairs: Iterable[Pair], words: Container[str], lexicon: Lexicon) -> dict[str, Profile]:
-    """The profile of every word. Neighbours that are among the words look alike."""
+def _profiles(
+    pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon
+) -> dict[str, Profile]:
+    """The profile of every word of a group. Neighbours of a large group look alike, and so do those
+    of all small ones.
+    """
+    size = Counter(group.values())
+    looks: dict[str, object] = {w: g if size[g] >= LARGE else LEXEME for w, g in group.items()}
     found: defaultdict[str, Profile]
     found = defaultdict(lambda: tuple(Counter() for _ in range(PLACES)))
     for pair in pairs:
         back = [lexicon.source.get(t, t) for t in pair.target]
         for side, sentence in enumerate((pair.source, back)):
-            padded = ["", *(LEXEME if word in words else word for word in sentence), ""]
+            padded = ["", *(looks.get(word, word) for word in sentence), ""]
             for i, word in enumerate(sentence):
-                if word in words and word in pair.source:
+                if word in group and word in pair.source:
                     before, after = padded[i], padded[i + 2]
                     found[word][2 * side][before] += 1
                     found[word][2 * side + 1][after] += 1
