@@ -48,6 +48,9 @@ class LexicalClass:
     """A regular expression; a source word that matches it joins the class and is copied."""
     open: bool = False
     """Whether an unknown source word joins the class and is copied."""
+    after: tuple[str, ...] = ()
+    """The words, and names of classes in angle brackets, after which an unknown word joins; the
+    empty text is the start of a sentence. Without any, unknown words join everywhere."""
 
     def __repr__(self) -> str:
         values = ((f.name, f.default, getattr(self, f.name)) for f in fields(self))
@@ -58,6 +61,8 @@ class LexicalClass:
         this = f"class {shown(self.name)}"
         if self.pattern is not None:
             _check_pattern(this, self.pattern)
+        if self.after and not self.open:
+            raise SymmetryError(f"{this}: after is for classes that are open; write open = true")
         sides = [*zip(("source", "target"), self.columns, strict=True)]
         for side, columns in sides:
             for _, words in columns:

@@ -70,6 +70,18 @@ def test_unknown_words_join_an_open_class_after_training_only():
     assert known.write(("CALL", "‹names 1›"), read) == ("CALL", "zed")
 
 
+def test_unknown_words_join_an_open_class_only_where_it_stands():
+    verbs = LexicalClass("verbs", ("call", "meet"), ("CALL", "MEET"))
+    names = LexicalClass("names", ("ann",), ("ann",), open=True, after=("<verbs>", "and", ""))
+    reading = Reading((verbs, names), known=frozenset({"call", "meet", "ann", "and", "now"}))
+    read = reading.source(("meet", "zed", "and", "kim"))
+    assert read.symbols == ("meet", "‹names 1›", "and", "‹names 2›")
+    assert reading.source(("zed",)).symbols == ("‹names 1›",)
+    reason = "unknown word 'zed'; words of class 'names' stand only after <verbs>, and, the start"
+    assert reading.attempt(("call", "ann", "now", "zed")) == reason
+    assert reading.attempt(("now", "mect")) == "unknown word 'mect'; did you mean 'meet'?"
+
+
 def test_a_sentence_with_more_new_words_than_places_is_refused():
     reading = Reading((NUMBERS,))
     some = tuple(map(str, range(PLACES)))
@@ -121,6 +133,7 @@ name = "names"
 source = ["ann"]
 target = ["ann"]
 open = true
+after = ["call", "", "<nouns>"]
 """
 
 
@@ -132,6 +145,7 @@ def test_a_file_of_tables_is_read_and_written(tmp_path):
     assert nouns.aliases == (("front room", "living room"),)
     assert numbers.is_open
     assert names.open
+    assert names.after == ("call", "", "<nouns>")
     text = format_classes((nouns, numbers, names))
     path.write_text(text, encoding="utf-8")
     assert read_classes(path) == (nouns, numbers, names)
@@ -145,6 +159,8 @@ def test_a_file_of_tables_is_read_and_written(tmp_path):
         ('[[class]]\nsource = ["a"]\ntarget = ["A"]\nsource_forms = ["b"]', "expected columns"),
         ('[[class]]\nsource = ["‹a b›"]\ntarget = ["A"]', "reserved"),
         ("[[class]]\npattern = 3", "pattern is 3; expected a string"),
+        ("[[class]]\nopen = true\nafter = 3", "after is 3; expected a list of words"),
+        ('[[class]]\nsource = ["a"]\ntarget = ["A"]\nafter = ["b"]', "for classes that are open"),
         ('[[class]]\nopen = "yes"', "open is 'yes'; expected true or false"),
         ("[[class]]\nopen = true\n[[class]]\nopen = true", "one can be open without"),
     ],

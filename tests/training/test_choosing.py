@@ -1,6 +1,8 @@
 """The choice between discovered classes and their rivals by bits."""
 
-from equitrans.data.discovery import discover
+import random
+
+from equitrans.data.discovery import Discovery, Evidence, discover
 from equitrans.data.pairs import as_pairs
 from equitrans.data.reading import Reading
 from equitrans.lexical import LexicalClass
@@ -45,3 +47,36 @@ def test_a_model_of_few_pairs_gets_the_classes_with_the_fewest_bits():
     (c,) = model.symmetry.classes
     assert set(c.source) == {"dax", "wif", "zup"}
     assert model.predict(["zup fep"])[0].words == ("PINK", "PINK")
+
+
+def sums(count, seed):
+    """Sums of products; a product binds first."""
+    draw = random.Random(seed)
+    found = []
+    for _ in range(count):
+        sizes = draw.choices((1, 1, 2), k=draw.choice((1, 2, 3)))
+        terms = [draw.choices("abc", k=size) for size in sizes]
+        target = ""
+        for term in terms:
+            product = term[0].upper()
+            for factor in term[1:]:
+                product = f"( MUL {product} {factor.upper()} )"
+            target = f"( ADD {target} {product} )" if target else product
+        found.append((" plus ".join(map(" times ".join, terms)), target))
+    return as_pairs(found)
+
+
+def test_a_small_class_that_pairs_contradict_is_undone_if_the_rules_then_explain_more():
+    pairs = sums(40, 1)
+    letters = LexicalClass("letters", tuple("abc"), tuple("ABC"))
+    signs = LexicalClass("signs", ("plus", "times"), ("ADD", "MUL"))
+
+    def best(contradicted):
+        evidence = [Evidence(9, n, None, {}) for n in (0, contradicted)]
+        found = Discovery((letters, signs), tuple(evidence), {}, ())
+        return best_classes(pairs, found, Reading())
+
+    assert best(0) == (letters, signs)  # nothing to doubt
+    assert best(1) == (letters,)
+    model = fit(pairs, [letters], model=TransducerConfig(aligner="recursive"))
+    assert model.score(sums(40, 2)) == 1.0

@@ -1,6 +1,7 @@
 """Models with tables: phrases, other spellings, columns and new words, end to end."""
 
 import math
+import random
 
 import pytest
 import torch
@@ -120,6 +121,24 @@ def test_an_unknown_word_joins_an_open_class_and_two_readings_are_refused():
     model = fit(pairs, [people], model=TransducerConfig(aligner="recursive"))
     (best,) = model.predict(["call zed and call ann and call ivy"])
     assert best.words == ("CALL", "zed", "CALL", "ann", "CALL", "ivy")
+
+
+def test_a_discovered_class_that_is_open_takes_words_only_where_it_stands(tmp_path):
+    draw = random.Random(0)
+    names = [a + b for a in ("zor", "mik", "ven") for b in ("ka", "lo", "ni")]
+    said = [[(draw.choice(("call", "email")), name)] for name in names * 2]
+    said += [[*draw.choice(said), *draw.choice(said)] for _ in range(30)]
+    pairs = [
+        (" and ".join(map(" ".join, some)), " ".join(f"{v.upper()} {n}" for v, n in some))
+        for some in said
+    ]
+    fit(pairs, "discover", model=TransducerConfig(aligner="recursive")).save(tmp_path / "model")
+    model = Trained.load(tmp_path / "model")
+    (people,) = (c for c in model.symmetry.classes if c.open)
+    right, misplaced = model.predict(["call bob and email ann", "bob and call ann"])
+    assert right.words == ("CALL", "bob", "EMAIL", "ann")
+    assert "unknown word 'bob'; words of class" in misplaced.reason
+    assert people.after
 
 
 def test_the_stack_of_an_open_class_is_symmetric():

@@ -7,7 +7,7 @@ if no pairs contradict the joined group. The best join comes first.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from equitrans.data.grouping import Abstract, abstract, groups_in
 from equitrans.data.lexicon import Lexicon
@@ -16,6 +16,13 @@ from equitrans.data.pairs import Pair
 SEEDS = 60
 """Largest number of words without a class that are compared with each other, the most frequent
 ones; the others are compared with classes only."""
+
+HOSTS = 30
+"""Largest number of classes that words may join, the largest ones."""
+
+UNEQUAL = 10.0
+"""Largest ratio of the occurrences per word of a group without comparisons and of a word that joins
+it; a frequent word that is like no other is not of a class of rare words."""
 
 OPEN = 4
 """Smallest number of words of a class that unknown words join."""
@@ -46,6 +53,9 @@ in the source and in the target."""
 LEXEME = "‹a lexeme›"
 """A neighbour that has a translation."""
 
+LARGE = 20
+"""Smallest number of words of a group that neighbours are told apart by."""
+
 Profile = tuple[Counter[object], ...]
 """The neighbours of a word, by place."""
 
@@ -62,10 +72,9 @@ def adopt(
     group, lonely = dict(group), set(lonely)
     if not lonely:
         return group
-    profiles = _profiles(pairs, group, lexicon)
     compared = _compared(pairs, group, lexicon)
     for _ in range(ROUNDS):
-        joined = _joins(profiles, group, lonely, compared)
+        joined = _joins(_profiles(pairs, group, lexicon), group, lonely, compared)
         if not joined:
             break
         new = {word for word, g in group.items() if g in joined}
@@ -89,7 +98,7 @@ def pool_copies(pairs: Sequence[Pair], lexicon: Lexicon, lonely: Iterable[str]) 
     words = len(lexicon.target) + len(lexicon.missing)
     if len(copies.intersection(lonely)) < max(OPEN, words / 2):
         return set()
-    return _in_one_place(copies, _profiles(pairs, lexicon.target, lexicon))
+    return _in_one_place(copies, _profiles(pairs, dict.fromkeys(lexicon.target, 0), lexicon))
 
 
 def _in_one_place(words: set[str], profiles: Mapping[str, Profile]) -> set[str]:
@@ -170,48 +179,58 @@ def _joins(
     for word, g in group.items():
         for counts, more in zip(total[g], profiles[word], strict=True):
             counts.update(more)
+    uses = {g: places[0].total() for g, places in total.items()}
     kinds = [len({f for p in total.values() for f in p[k]}) for k in range(PLACES)]
     settled = {g for word, g in group.items() if word not in lonely}
-    alone = sorted({*size} - settled, key=lambda g: (-total[g][0].total(), g))
-    seeds, classes = {*alone[:SEEDS]}, {g for g, n in size.items() if n > 1}
+    alone = sorted({*size} - settled, key=lambda g: (-uses[g], g))
+    seeds, classes = {*alone[:SEEDS]}, [g for g, n in size.most_common(HOSTS) if n > 1]
     naming = math.log2(len(classes) + 2)
 
     def gain(a: int, b: int) -> float:
         """Bits that one code for both saves; −∞ if a does not stand in the places of b, or if one
         of its pairs should have been compared with a pair of b.
         """
-        if -total[a][0].total() * math.log2(1.001 - compared.get(b, 0.0)) > STRANGE:
+        if -uses[a] * math.log2(1.001 - compared.get(b, 0.0)) > STRANGE:
+            return -math.inf
+        if b not in settled and uses[b] * size[a] > UNEQUAL * uses[a] * size[b]:
             return -math.inf
         for k in BOTH:
             inside = sum(n for both, n in total[a][k].items() if both in total[b][k])
             if inside < COVERED * total[a][k].total():
                 return -math.inf
         places = list(zip(total[a], total[b], kinds, strict=True))[: BOTH[0]]
-        gains = [_bits(x, n) + _bits(y, n) - _bits(x + y, n) for x, y, n in places]
-        least = -SLACK * min(total[a][0].total(), total[b][0].total())
+        gains = [_saved(x, y, n) for x, y, n in places]
+        least = -SLACK * min(uses[a], uses[b])
         return sum(gains) - naming if min(gains) >= least else -math.inf
 
     joined: dict[int, int] = {}
     for g in alone:
-        hosts = (classes | seeds if g in seeds else classes) - joined.keys() - {g}
-        gains = sorted(((gain(g, h), -h) for h in hosts), reverse=True)
-        if g not in joined.values() and gains and gains[0][0] >= LEAST:
-            joined[g] = host = -gains[0][1]
-            for counts, more in zip(total[host], total[g], strict=True):
+        hosts = ({*classes} | seeds if g in seeds else {*classes}) - joined.keys() - {g}
+        best, host = max(((gain(g, h), -h) for h in hosts), default=(-math.inf, 0))
+        if g not in joined.values() and best >= LEAST:
+            joined[g] = -host
+            uses[-host] += uses[g]
+            for counts, more in zip(total[-host], total[g], strict=True):
                 counts.update(more)
     return joined
 
 
-def _profiles(pairs: Iterable[Pair], words: Container[str], lexicon: Lexicon) -> dict[str, Profile]:
-    """The profile of every word. Neighbours that are among the words look alike."""
+def _profiles(
+    pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon
+) -> dict[str, Profile]:
+    """The profile of every word of a group. Neighbours of a large group look alike, and so do those
+    of all small ones.
+    """
+    size = Counter(group.values())
+    looks: dict[str, object] = {w: g if size[g] >= LARGE else LEXEME for w, g in group.items()}
     found: defaultdict[str, Profile]
     found = defaultdict(lambda: tuple(Counter() for _ in range(PLACES)))
     for pair in pairs:
         back = [lexicon.source.get(t, t) for t in pair.target]
         for side, sentence in enumerate((pair.source, back)):
-            padded = ["", *(LEXEME if word in words else word for word in sentence), ""]
+            padded = ["", *(looks.get(word, word) for word in sentence), ""]
             for i, word in enumerate(sentence):
-                if word in words and word in pair.source:
+                if word in group and word in pair.source:
                     before, after = padded[i], padded[i + 2]
                     found[word][2 * side][before] += 1
                     found[word][2 * side + 1][after] += 1
@@ -219,12 +238,19 @@ def _profiles(pairs: Iterable[Pair], words: Container[str], lexicon: Lexicon) ->
     return found
 
 
-def _bits(counts: Counter[object], kinds: int) -> float:
-    """Bits of neighbours in the code that learns the shares of all kinds as it goes.
+def _saved(one: Counter[object], other: Counter[object], kinds: int) -> float:
+    """Bits that one code for the neighbours of two groups saves; the code learns the shares of all
+    kinds as it goes.
 
-    >>> round(_bits(Counter(a=3), 2), 2), round(_bits(Counter(a=2, b=1), 2), 2)
-    (1.68, 4.0)
+    >>> round(_saved(Counter(a=3), Counter(a=3), 2), 2)
+    1.21
+    >>> round(_saved(Counter(a=3), Counter(b=3), 2), 2)
+    -4.32
     """
-    total = math.lgamma(kinds / 2 + counts.total()) - math.lgamma(kinds / 2)
-    total -= sum(math.lgamma(0.5 + n) - math.lgamma(0.5) for n in counts.values())
-    return total / math.log(2)
+    a, b = one.total(), other.total()
+    bits = math.lgamma(kinds / 2 + a) - math.lgamma(kinds / 2)
+    bits += math.lgamma(kinds / 2 + b) - math.lgamma(kinds / 2 + a + b)
+    for neighbour, n in one.items():
+        m = 0.5 + other[neighbour]
+        bits += math.lgamma(m + n) - math.lgamma(m) - math.lgamma(0.5 + n) + math.lgamma(0.5)
+    return bits / math.log(2)

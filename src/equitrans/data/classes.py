@@ -11,7 +11,7 @@ from equitrans.files import check_visible, normalized, read_toml
 from equitrans.lexical import Columns, is_filler
 from equitrans.paper import GroupKind, LexicalClass, Symmetry, Vocabulary
 
-KEYS = ("name", "source", "target", "source_forms", "target_forms", "pattern", "open")
+KEYS = ("name", "source", "target", "source_forms", "target_forms", "pattern", "open", "after")
 
 
 def read_classes(path: Path | str) -> tuple[LexicalClass, ...]:
@@ -84,17 +84,28 @@ def _read_class(path: Path, number: int, table: dict[str, object]) -> LexicalCla
         raise DataError(f"{where}: pattern is {shown(pattern)}; expected a string")
     if not isinstance(is_open, bool):
         raise DataError(f"{where}: open is {shown(is_open)}; expected true or false")
+    after = table.get("after", [])
+    if not isinstance(after, list) or not all(isinstance(text, str) for text in after):
+        raise DataError(f"{where}: after is {shown(after)}; expected a list of words")
     default: list[str] | None = [] if pattern is not None or is_open else None
     aliases: list[tuple[str, str]] = []
     sides = [
         _column(where, side, table.get(side, default), aliases) for side in ("source", "target")
     ]
     forms = [_forms(where, key, table.get(key, {}), aliases) for key in KEYS[3:5]]
-    for text in (name, *(part for spelling in aliases for part in spelling)):
+    for text in (name, *after, *(part for spelling in aliases for part in spelling)):
         _check(where, text)
     try:
         return LexicalClass(
-            name, sides[0], sides[1], forms[0], forms[1], tuple(aliases), pattern, is_open
+            name,
+            sides[0],
+            sides[1],
+            forms[0],
+            forms[1],
+            tuple(aliases),
+            pattern,
+            is_open,
+            tuple(map(normalized, after)),
         )
     except SymmetryError as error:
         raise SymmetryError(f"{path}: {error}") from None
@@ -167,6 +178,8 @@ def _format(c: LexicalClass) -> str:
         lines.append(f"pattern = {_toml(c.pattern)}")
     if c.open:
         lines.append("open = true")
+    if c.after:
+        lines.append(f"after = {_toml(c.after)}")
     return "\n".join(lines) + "\n"
 
 
@@ -219,6 +232,7 @@ def symmetry_from_json(content: dict[str, Any], kind: GroupKind) -> Symmetry:
                 tuple((a, b) for a, b in _lists(table, "aliases", str)),
                 pattern,
                 table.get("open", False),
+                _words(table, "after", empty=True) if "after" in table else (),
             )
         )
     return Symmetry(source, target, tuple(classes), kind)
@@ -238,10 +252,10 @@ def _lists(table: dict[str, Any], key: str, second: type) -> list[Any]:
     return found
 
 
-def _words(table: dict[str, Any], side: str) -> tuple[str, ...]:
-    """The words of one side; anything else raises DataError."""
+def _words(table: dict[str, Any], side: str, *, empty: bool = False) -> tuple[str, ...]:
+    """The words of one side, which may be ``empty``; anything else raises DataError."""
     words = table.get(side)
-    if not isinstance(words, list) or not all(isinstance(w, str) and w for w in words):
+    if not isinstance(words, list) or not all(isinstance(w, str) and (w or empty) for w in words):
         raise DataError(f"its {side} words are {shown(words)}; expected a list of words")
     try:
         check_visible("".join(words))

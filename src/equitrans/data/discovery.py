@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from equitrans.data.adoption import adopt, copied_group, pool_copies
@@ -13,7 +13,7 @@ from equitrans.data.grouping import (
     group_words,
     is_sound,
 )
-from equitrans.data.lexemes import Lexemes, find_lexemes
+from equitrans.data.lexemes import Lexemes, find_lexemes, marked
 from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair
 from equitrans.lexical import is_filler
@@ -109,16 +109,27 @@ def _report(
     for word, g in in_class.items():
         members[g].append(word)
     forms = _by_form(originals, in_class, lexicon)
+    having: defaultdict[int, list[dict[Abstract, list[Pair]]]] = defaultdict(list)
+    for form in forms:
+        pair = next(iter(form.values()))[0]
+        for g in dict.fromkeys(in_class[word] for word in pair.source if word in in_class):
+            having[g].append(form)
     classes, evidence = [], []
-    for number, words in enumerate(members.values(), start=1):
+    for number, (g, words) in enumerate(members.items(), start=1):
         c = _table(f"class{number}", words, lexicon, lexemes)
         classes.append(c)
         notes = _notes(c, lexemes)
-        evidence.append(replace(_evidence(words, forms, thin, originals), notes=notes))
+        evidence.append(replace(_evidence(words, having[g], thin, originals), notes=notes))
     if (copied := copied_group(group, lexicon)) is not None:
         which = list(members).index(copied)
-        classes[which] = replace(classes[which], open=True)
-        note = "its words are copied and most words are of it, so unknown words join it"
+        names = {word: f"<class{n}>" for n, m in enumerate(members.values(), 1) for word in m}
+        marks = {marked(column) for _, column in lexemes.columns.values()}
+        after = _symbols_before({*members[copied]}, originals, names, marks)
+        classes[which] = replace(classes[which], open=True, after=after)
+        note = (
+            "its words are copied and most words are of it, so unknown words join it where its "
+            "words stand"
+        )
         evidence[which] = replace(evidence[which], notes=(*evidence[which].notes, note))
     if lexemes.numbers is not None:
         classes.append(lexemes.numbers)
@@ -182,6 +193,22 @@ def _notes(c: LexicalClass, lexemes: Lexemes) -> tuple[str, ...]:
     )
 
 
+def _symbols_before(
+    words: set[str], pairs: Iterable[Pair], names: Mapping[str, str], marks: Container[str]
+) -> tuple[str, ...]:
+    """The words and the names of classes before some words; of the start, the empty text. A mark
+    belongs to the word before it.
+    """
+    found: dict[str, None] = {}
+    for pair in pairs:
+        source = [word for word in pair.source if word not in marks]
+        for before, word in zip(["", *source], source, strict=False):
+            if word in words:
+                other = "<numbers>" if is_filler(before) else before
+                found.setdefault(names.get(before, other))
+    return tuple(found)
+
+
 def _number_evidence(originals: Mapping[Pair, Sequence[Pair]], numbers: LexicalClass) -> Evidence:
     places = {*numbers.source}
     copied = [some for pair, some in originals.items() if places & {*pair.source} & {*pair.target}]
@@ -217,8 +244,6 @@ def _evidence(
         chosen: dict[tuple[str, ...], Pair] = {}
         for pair in best:
             chosen.setdefault(tuple(word for word in pair.source if word in members), pair)
-        if () in chosen:
-            continue
         tally.contradicted += sum(map(len, form.values())) - len(best)
         if len(chosen) > 1:
             tally.confirmed += len(best)

@@ -80,16 +80,27 @@ def group_words(
         if not merged:
             break
         joined = _merge(table, merged)
-        if bad := _contradictory(joined, merged, several, tolerance):
-            refused |= bad
-            merged = {b: a for b, a in merged.items() if (a, b) not in bad}
+        while bad := _contradictory(joined, merged, several, tolerance):
+            # of several groups that join one, only the best does; the others are tried later
+            for host in bad:
+                first, *others = (b for b, a in merged.items() if a == host)
+                for b in others or [first]:
+                    del merged[b]
+                if not others:
+                    refused.add((min(host, first), max(host, first)))
             joined = _merge(table, merged)
         table, group = joined, {word: merged.get(g, g) for word, g in group.items()}
     thin, alone = _join_alone(sound, group, lexicon)
     size = Counter(group.values())
+    names: dict[int, str] = {}
+    for word, g in group.items():
+        names.setdefault(g, word)
+    near: defaultdict[int, dict[int, Tally]] = defaultdict(dict)
+    for (a, b), tally in tallies.items():
+        near[a][b] = near[b][a] = tally
     for word, g in group.items():
         if size[g] == 1 and word not in alone:
-            alone[word] = _reason(g, group, tallies, tolerance)
+            alone[word] = _reason(near[g], names, tolerance)
     return Grouping(group, thin, alone)
 
 
@@ -141,10 +152,14 @@ def _compare(table: Table, several: int = 2) -> dict[Edge, Tally]:
     chosen = {source: targets.most_common(1)[0] for source, targets in table.items()}
     best = {source: target for source, (target, _) in chosen.items()}
     tallies: defaultdict[Edge, Tally] = defaultdict(Tally)
+    within = {source: groups_in(source) for source in chosen}
     # sources with both groups: look the exchanged source up among the earlier ones
+    alike = Counter((len(source), *groups) for source, groups in within.items())
     before: set[Abstract] = set()
     for source, target in best.items():
-        for a, b in combinations(groups_in(source), 2):
+        if alike[len(source), *within[source]] == 1:
+            continue  # exchanging groups of a source does not change which groups it has
+        for a, b in combinations(within[source], 2):
             swap = {a: b, b: a}
             if (other := _exchanged(source, swap)) in before:
                 same = best[other] == _exchanged(target, swap)
@@ -155,16 +170,19 @@ def _compare(table: Table, several: int = 2) -> dict[Edge, Tally]:
                 )
         before.add(source)
     # sources with one of the two groups: compare those with the same context
-    contexts: defaultdict[Abstract, dict[int, tuple[Abstract, int]]] = defaultdict(dict)
-    for source, (target, count) in chosen.items():
-        for g in groups_in(source):
-            blank = {g: BLANK}
-            contexts[_exchanged(source, blank)][g] = _exchanged(target, blank), count
-    for context, targets in contexts.items():
+    contexts: defaultdict[Abstract, dict[int, Abstract]] = defaultdict(dict)
+    for source, groups in within.items():
+        for g in groups:
+            contexts[_exchanged(source, {g: BLANK})][g] = source
+    for context, sources in contexts.items():
+        if len(sources) == 1:
+            continue
+        targets = {g: _exchanged(best[source], {g: BLANK}) for g, source in sources.items()}
         for a, b in _neighbours(sorted(targets)):
-            if targets[a][0] != targets[b][0]:
+            if targets[a] != targets[b]:
                 tallies[a, b].contradicted += 1
-                tallies[a, b].certain += min(targets[a][1], targets[b][1]) >= several
+                pairs = min(chosen[sources[a]][1], chosen[sources[b]][1])
+                tallies[a, b].certain += pairs >= several
             elif context != ALONE:
                 tallies[a, b].confirmed += 1
     return tallies
@@ -192,12 +210,18 @@ def _choose(tallies: Mapping[Edge, Tally], refused: set[Edge], tolerance: float)
             best[g] = max(best[g], confirmed)
     taken = _undecided(accepted, best, tallies, tolerance)
     merged: dict[int, int] = {}
+    hosts: set[int] = set()
     for (a, b), confirmed in sorted(accepted.items(), key=lambda item: (-item[1], item[0])):
         # with a contradiction it must have the most confirmations of both groups
         least = max(best[a], best[b]) / (1 if tallies[a, b].contradicted else 2)
-        if a not in taken and b not in taken and confirmed >= least:
-            merged[b] = a
-            taken |= {a, b}
+        if confirmed < least:
+            continue
+        for one, other in ((a, b), (b, a)):
+            if other not in taken and (one in hosts or one not in taken):
+                merged[other] = one
+                hosts.add(one)
+                taken |= {a, b}
+                break
     return merged
 
 
@@ -240,8 +264,10 @@ def _merge(table: Table, merged: Mapping[int, int]) -> Table:
 
 def _contradictory(
     joined: Table, merged: Mapping[int, int], several: int, tolerance: float
-) -> set[Edge]:
-    """Merged groups whose pairs contradict each other when they are written with one symbol."""
+) -> set[int]:
+    """Groups that others joined and whose pairs contradict each other when they are written with
+    one symbol.
+    """
     tallies: defaultdict[int, Tally] = defaultdict(Tally)
     for source, targets in joined.items():
         majority = max(targets.values())
@@ -250,7 +276,7 @@ def _contradictory(
             tallies[g].confirmed += majority - 1
             tallies[g].contradicted += targets.total() - majority
             tallies[g].certain += second >= several and 4 * second > majority
-    return {(a, b) for b, a in merged.items() if tallies[a].is_contradicted(tolerance)}
+    return {a for a in merged.values() if tallies[a].is_contradicted(tolerance)}
 
 
 def _join_alone(
@@ -285,17 +311,8 @@ def _join_alone(
     return thin, left_out
 
 
-def _reason(
-    g: int,
-    group: Mapping[str, int],
-    tallies: Mapping[Edge, Tally],
-    tolerance: float,
-) -> str:
+def _reason(near: Mapping[int, Tally], names: Mapping[int, str], tolerance: float) -> str:
     """The reason why a word that has a translation is in no class."""
-    names: dict[int, str] = {}
-    for word, number in group.items():
-        names.setdefault(number, word)
-    near = {a if b == g else b: t for (a, b), t in tallies.items() if g in (a, b)}
     fits = [names[o] for o, t in near.items() if t.confirmed and not t.is_contradicted(tolerance)]
     if len(fits) > 1:
         return f"fits {' and '.join(map(repr, fits[:3]))}, which do not fit each other"

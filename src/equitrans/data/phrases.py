@@ -37,12 +37,9 @@ def find_phrases(pairs: Sequence[Pair]) -> dict[Words, str]:
         joined = {
             (word, t)
             for word, some in joins.items()
+            for meanings in [_meanings(pairs, free[word], sources[word])]
             for t in some
-            if (word, t) in heads
-            or (
-                len(some) <= most
-                and (not free[word] or _has_meaning(pairs, t, free[word], sources[word]))
-            )
+            if (word, t) in heads or (len(some) <= most and (not free[word] or meanings - {t}))
         }
         dropped = {
             g
@@ -112,19 +109,20 @@ def _outside(
     return free, between
 
 
-def _has_meaning(pairs: Sequence[Pair], t: str, free: set[int], places: Iterable[int]) -> bool:
-    """Whether a word outside of phrases has a translation of its own, which phrases do not have."""
+def _meanings(pairs: Sequence[Pair], free: set[int], places: Iterable[int]) -> set[str]:
+    """The translations of a word outside of phrases that its phrases do not have."""
     inside = set(places) - free
     if len(free) < 2 or len(inside) < 2:
-        return False
+        return set()
     outer, inner = (
         Counter(word for i in numbers for word in set(pairs[i].target))
         for numbers in (free, inside)
     )
-    return any(
-        other != t and n >= 0.9 * len(free) and inner[other] <= 0.35 * len(inside)
-        for other, n in outer.items()
-    )
+    return {
+        word
+        for word, n in outer.items()
+        if n >= 0.9 * len(free) and inner[word] <= 0.35 * len(inside)
+    }
 
 
 def _stands_for_words(g: Words, between: Mapping[tuple[str, str], set[Words]]) -> bool:

@@ -12,7 +12,7 @@ from functools import cached_property
 from zlib import crc32
 
 from equitrans.data.pairs import Pair, join_words
-from equitrans.errors import DataError, shown
+from equitrans.errors import DataError, few, shown, spelling
 from equitrans.lexical import PLACES, LexicalClass, is_filler
 
 TIE = "⁀"
@@ -128,8 +128,11 @@ class Reading:
         while i < len(words):
             found = _longest(words, i, phrases)
             if found is None:
+                before = out[-1] if out else ""
                 out.append(
-                    self._joined(words[i], names) if joining else names.get(words[i], words[i])
+                    self._joined(words[i], names, before)
+                    if joining
+                    else names.get(words[i], words[i])
                 )
                 i += 1
                 continue
@@ -146,13 +149,15 @@ class Reading:
             i += size
         return tuple(out)
 
-    def _joined(self, word: str, names: dict[str, str]) -> str:
+    def _joined(self, word: str, names: dict[str, str], before: str) -> str:
         """The symbol of a word that is in no table: a place of an open class, or the word."""
         if word in names or word in self._listed or is_filler(word):
             return names.get(word, word)
         for c, pattern in self._open:
             if pattern is None:
                 joins = self.known is not None and word not in self.known
+                if joins and before not in self.before.get(c.name, (before,)):
+                    raise DataError(self._misplaced(word, c))
             else:
                 joins = len(word) <= LONGEST and pattern.fullmatch(word) is not None
             if joins:
@@ -173,6 +178,23 @@ class Reading:
         """The open classes, those with a pattern first."""
         found = [(c, c.pattern and re.compile(c.pattern)) for c in self.classes if c.is_open]
         return sorted(((c, pattern or None) for c, pattern in found), key=lambda it: not it[1])
+
+    def _misplaced(self, word: str, c: LexicalClass) -> str:
+        """The reason to refuse an unknown word where no word of an open class stands."""
+        hint = spelling(word, tuple(sorted(self.known or ())))
+        places = few([text or "the start" for text in c.after])
+        where = f"; words of class {shown(c.name)} stand only after {places}"
+        return f"unknown word {shown(word)}{hint or where}"
+
+    @cached_property
+    def before(self) -> dict[str, frozenset[str]]:
+        """By name of a class: the symbols after which unknown words join it, if not all."""
+        words = {f"<{c.name}>": c.words[0] for c in self.classes}
+        return {
+            c.name: frozenset(s for text in c.after for s in words.get(text, (text,)))
+            for c in self.classes
+            if c.after
+        }
 
     @cached_property
     def _listed(self) -> frozenset[str]:

@@ -46,7 +46,12 @@ def plain_state(trained: Trained) -> dict[str, Any]:
         accepted = aligner.licences.accepted
         licences = [[r, k, sorted(rules)] for (r, k), rules in accepted.items()]
     open_classes = [
-        [c.name, pattern and pattern.pattern, [w for w in c.source if is_filler(w)]]
+        [
+            c.name,
+            pattern and pattern.pattern,
+            [w for w in c.source if is_filler(w)],
+            sorted(reading.before.get(c.name, ())),
+        ]
         for c, pattern in reading._open
     ]
     return {

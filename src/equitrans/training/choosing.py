@@ -9,13 +9,14 @@ it.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import torch
 
 from equitrans.data import Data, DataConfig, Discovery, Pair, Reading, discover, load_data
+from equitrans.lexical import written
 from equitrans.models import ModelConfig, TransducerConfig, build, learn_from_brackets, learn_rules
 from equitrans.paper import LexicalClass, Symmetry
 
@@ -86,10 +87,20 @@ def best_classes(
         key=lambda it: it[0],
     )
     for c in doubtful:
-        fewer = tuple(other for other in best if other != c)
+        fewer = without(c, best)
         if fewer != best and (found_bits := bits(fewer)) < fewest:
             fewest, best = found_bits, fewer
     return best
+
+
+def without(c: LexicalClass, classes: Iterable[LexicalClass]) -> tuple[LexicalClass, ...]:
+    """The classes without one of them; where an open class follows it, it follows its words."""
+    words = {f"<{c.name}>": written(c.words[0])}
+    return tuple(
+        replace(other, after=tuple(s for text in other.after for s in words.get(text, (text,))))
+        for other in classes
+        if other != c
+    )
 
 
 def total_bits(pairs: Sequence[Pair], reading: Reading) -> float:

@@ -47,8 +47,8 @@ class Answerer:
         self.spelled = {symbol: tuple(words) for symbol, words in state["spelled"].items()}
         self.listed = frozenset(state["listed"])
         self.open = [
-            (name, pattern and re.compile(pattern), places)
-            for name, pattern, places in state["open"]
+            (name, pattern and re.compile(pattern), places, frozenset(after))
+            for name, pattern, places, after in state["open"]
         ]
         self.homes = {int(word): tuple(home) for word, home in state["homes"].items()}
         self.rows, self.table = state["rows"], state["table"]
@@ -159,12 +159,12 @@ class Answerer:
         the places of open classes.
         """
         names: dict[str, str] = {}
-        out = []
+        out: list[str] = []
         i = 0
         while i < len(words):
             found = self._longest(words, i)
             if found is None:
-                out.append(self._joined(words[i], names))
+                out.append(self._joined(words[i], names, out[-1] if out else ""))
                 i += 1
                 continue
             size, symbol = found
@@ -182,12 +182,14 @@ class Answerer:
                 return len(phrase), symbol
         return None
 
-    def _joined(self, word: str, names: dict[str, str]) -> str:
+    def _joined(self, word: str, names: dict[str, str], before: str) -> str:
         if word in names or word in self.listed or is_filler(word):
             return names.get(word, word)
-        for name, pattern, places in self.open:
+        for name, pattern, places, after in self.open:
             if pattern is None:
                 joins = word not in self.source
+                if joins and after and before not in after:
+                    raise Refusal(f"unknown word {word!r}; class {name!r} does not stand here")
             else:
                 joins = len(word) <= LONGEST_WORD and pattern.fullmatch(word) is not None
             if joins:
