@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from equitrans.data import Pair
 from equitrans.models.recursive.brackets import Part
 from equitrans.models.recursive.rules import HOLE, Form, Rule
 from equitrans.models.recursive.uses import VARIABLE, Operation, Use
@@ -23,8 +22,9 @@ SAMPLE, ALIKE = 2000, 4
 """Largest number of pairs that decide about words without a translation, and of those pairs that
 differ in translated words only."""
 
-RULE, BLUR = 40, 8
-"""Bits of a rule, and of a constituent that has not the most frequent rule of its words."""
+RULE, BLUR, SIDE = 40, 8, 140
+"""Bits of a rule, of a constituent that has not the most frequent rule of its words, and of a word
+with a rule of its own, which hides what stands behind it from the rules around it."""
 
 Side = tuple[Literal["left", "right"], Literal["low", "high"]]
 """Where a word without a translation stands at a constituent, and whether the constituent is the
@@ -67,7 +67,6 @@ class _UnclearError(Exception):
 class Aligned:
     """A pair whose constituents have spans."""
 
-    pair: Pair
     source: tuple[int, ...]
     target: tuple[int, ...]
     root: Part
@@ -94,11 +93,11 @@ class Drafter:
             changed = False
             for word, some in sorted(having.items(), key=lambda item: -len(item[1])):
                 now, rest = self.sides.get(word), counts - self._counts(some)
-                best = _cost(counts)
+                best = _cost(counts) + (0 if now is None else SIDE)
                 for side in SIDES:
                     self.sides[word] = side
                     after = rest + self._counts(some)
-                    if (cost := _cost(after)) < best:
+                    if (cost := _cost(after) + SIDE) < best:
                         best, counts, now, changed = cost, after, side, True
                 self.sides.pop(word)
                 if now is not None:
