@@ -74,7 +74,7 @@ def language(seed, number, depth):
 
 @pytest.fixture(scope="module")
 def trained():
-    pairs = language(0, 300, 1)
+    pairs = language(0, 160, 1)
     once = pair("a yak saw ann .", "SEE ( by = YAK , to = ANN )")
     return fit([*pairs, once], model=RECURSIVE)
 
@@ -98,7 +98,7 @@ def test_brackets_are_words_that_balance_and_nest():
 
 
 def test_several_words_have_one_translation_and_constants_none():
-    pairs = language(0, 300, 1)
+    pairs = language(0, 160, 1)
     symmetry = Symmetry.of((), pairs)
     sources = [symmetry.source.encode(p.source) for p in pairs]
     targets = [symmetry.target.encode(p.target) for p in pairs]
@@ -119,8 +119,8 @@ def test_grammar_has_variables_and_translates_longer_sentences(trained):
     assert "[X = own head]" in text
     assert "[X = head(0)]" in text
     assert "words: " in text
-    beyond = language(1, 60, 3)
-    assert right(trained, beyond) >= 57
+    beyond = language(1, 40, 3)
+    assert right(trained, beyond) >= 37
 
 
 def test_word_seen_once_stands_where_its_like_stand(trained):
@@ -135,14 +135,14 @@ def test_word_seen_once_stands_where_its_like_stand(trained):
 
 def test_wrong_pairs_are_listed_and_do_not_spoil_the_rules():
     rng = random.Random(3)
-    pairs = language(0, 400, 1)
-    for n in rng.sample(range(400), 8):
+    pairs = language(0, 200, 1)
+    for n in rng.sample(range(200), 4):
         target = list(pairs[n].target)
         target[rng.randrange(len(target))] = "FOX"
         pairs[n] = Pair(pairs[n].source, tuple(target))
     noisy = fit(pairs, model=RECURSIVE)
-    assert right(noisy, language(1, 60, 2)) >= 56
-    assert len(noisy.grammar.exceptions) >= 5
+    assert right(noisy, language(1, 40, 2)) >= 36
+    assert len(noisy.grammar.exceptions) >= 3
 
 
 def test_saved_model_predicts_the_same(trained, tmp_path):
