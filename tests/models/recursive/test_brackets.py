@@ -13,6 +13,7 @@ from equitrans.models.recursive.cooccurrence import find_translations
 from equitrans.models.recursive.typed import TypedGrammar
 from equitrans.models.recursive.uses import Operation, Use, operate
 from equitrans.paper.symmetry import Symmetry
+from equitrans.testing import assert_equivariant
 from equitrans.training.fitting import fit
 from equitrans.training.trained import Trained
 
@@ -74,7 +75,7 @@ def language(seed, number, depth):
 
 @pytest.fixture(scope="module")
 def trained():
-    pairs = language(0, 160, 1)
+    pairs = language(0, 110, 1)
     once = pair("a yak saw ann .", "SEE ( by = YAK , to = ANN )")
     return fit([*pairs, once], model=RECURSIVE)
 
@@ -98,7 +99,7 @@ def test_brackets_are_words_that_balance_and_nest():
 
 
 def test_several_words_have_one_translation_and_constants_none():
-    pairs = language(0, 160, 1)
+    pairs = language(0, 110, 1)
     symmetry = Symmetry.of((), pairs)
     sources = [symmetry.source.encode(p.source) for p in pairs]
     targets = [symmetry.target.encode(p.target) for p in pairs]
@@ -135,14 +136,14 @@ def test_word_seen_once_stands_where_its_like_stand(trained):
 
 def test_wrong_pairs_are_listed_and_do_not_spoil_the_rules():
     rng = random.Random(3)
-    pairs = language(0, 200, 1)
-    for n in rng.sample(range(200), 4):
+    pairs = language(0, 120, 1)
+    for n in rng.sample(range(120), 3):
         target = list(pairs[n].target)
         target[rng.randrange(len(target))] = "FOX"
         pairs[n] = Pair(pairs[n].source, tuple(target))
     noisy = fit(pairs, model=RECURSIVE)
     assert right(noisy, language(1, 40, 2)) >= 36
-    assert len(noisy.grammar.exceptions) >= 3
+    assert len(noisy.grammar.exceptions) >= 2
 
 
 def test_saved_model_predicts_the_same(trained, tmp_path):
@@ -165,6 +166,29 @@ def test_loss_is_the_probability_of_the_prediction_and_origins_follow_copies(tra
     assert {found.best[m] for m, word in enumerate(wish.target) if word == "BOB"} == {
         found.best[name]
     }
+
+
+def test_words_in_the_same_places_form_classes_and_new_words_join_copied_ones():
+    words = ("cat", "dog", "cow", "fox")
+    pairs = [
+        pair(f"a {x} {v} a {y} .", f"{v.upper()} ( by = {x} , to = {y} )")
+        for x in words
+        for y in words
+        for v in ("saw", "fed")
+        if x != y
+    ]
+    people = ("ann", "bob", "cy") * 4
+    pairs += [
+        pair(f"{z} knew that {' '.join(x)}", f"KNOW ( by = {z.upper()} , what = {' '.join(y)} )")
+        for z, (x, y) in zip(people, pairs[::2], strict=True)
+    ]
+    found = fit(pairs, "discover", model=RECURSIVE)
+    animals = found.symmetry.classes[0]
+    assert animals.open
+    assert {*animals.source} >= {*words}
+    best = found.predict(["a zebra fed a cat ."])[0]
+    assert " ".join(best.words) == "FED ( by = zebra , to = cat )"
+    assert_equivariant(found.model, pairs=pairs[:3])
 
 
 def test_operations_on_parts():

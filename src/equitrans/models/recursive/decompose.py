@@ -43,6 +43,8 @@ class Decomposition:
     licences: WalkedLicences
     steps: Counter[Step]
     """How often each rule stands in each place."""
+    words: Counter[Step]
+    """How often each word stands in each place, also if it is a constituent by itself."""
 
     def weights(self, aligner: RecursiveAligner) -> Float[Tensor, " f"]:
         """The weights of an aligner of the grammar: log p(rule | place), in which relative
@@ -91,6 +93,7 @@ def decompose(pairs: Sequence[Pair], symmetry: Symmetry) -> Decomposition | None
     drafts = [draft for one in aligned if (draft := drafter.draft(one)) is not None]
     doubtful = _doubtful(Counter(key for draft in drafts for key in _rules_of(draft)))
     counts: Counter[tuple[Key | None, int, Key]] = Counter()
+    words: Counter[tuple[Key | None, int, Key]] = Counter()
     support: Counter[Key] = Counter()
     for draft in drafts:
         rules_here = _rules_of(draft)
@@ -101,20 +104,28 @@ def decompose(pairs: Sequence[Pair], symmetry: Symmetry) -> Decomposition | None
         for node in draft.walk():
             for k, child in enumerate(node.inside):
                 counts[node.key, k, child.key] += 1
+                # a word by itself stands where the constituent stands that it is
+                word = child.inside[0] if child.key[0] == (HOLE,) else child
+                if not word.inside and node.key[0] != (HOLE,):
+                    words[node.key, k, word.key] += 1
     if not support:
         return None
     keys = sorted(support, key=lambda key: (HOLE not in key[0], -support[key], key))
     number = {key: r for r, key in enumerate(keys)}
-    steps = Counter(
-        {
-            (*(ROOT if key is None else (number[key], k)), number[child]): n
-            for (key, k, child), n in counts.items()
-        }
-    )
+
+    def numbered(found: Counter[tuple[Key | None, int, Key]]) -> Counter[Step]:
+        return Counter(
+            {
+                (*(ROOT if key is None else (number[key], k)), number[child]): n
+                for (key, k, child), n in found.items()
+            }
+        )
+
+    steps = numbered(counts)
     rules = [Rule(*key) for key in keys]
     licences = WalkedLicences(Grammar(rules), frozenset(steps))
     grammar = TypedGrammar(rules, licences.accepted)
-    return Decomposition(grammar, licences, steps)
+    return Decomposition(grammar, licences, steps, numbered(words))
 
 
 def _rules_of(draft: Draft) -> set[Key]:

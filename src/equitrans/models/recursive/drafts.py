@@ -22,9 +22,9 @@ SAMPLE, ALIKE = 2000, 4
 """Largest number of pairs that decide about words without a translation, and of those pairs that
 differ in translated words only."""
 
-RULE, BLUR, SIDE = 40, 8, 140
-"""Bits of a rule, of a constituent that has not the most frequent rule of its words, and of a word
-with a rule of its own, which hides what stands behind it from the rules around it."""
+RULE, SIGN, BLUR, LOST = 8, 4, 8, 60
+"""Bits of a rule and of each of its signs, of a constituent that has not the most frequent rule of
+its words, and of a pair without rules."""
 
 Side = tuple[Literal["left", "right"], Literal["low", "high"]]
 """Where a word without a translation stands at a constituent, and whether the constituent is the
@@ -93,11 +93,11 @@ class Drafter:
             changed = False
             for word, some in sorted(having.items(), key=lambda item: -len(item[1])):
                 now, rest = self.sides.get(word), counts - self._counts(some)
-                best = _cost(counts) + (0 if now is None else SIDE)
+                best = _cost(counts)
                 for side in SIDES:
                     self.sides[word] = side
                     after = rest + self._counts(some)
-                    if (cost := _cost(after) + SIDE) < best:
+                    if (cost := _cost(after)) < best:
                         best, counts, now, changed = cost, after, side, True
                 self.sides.pop(word)
                 if now is not None:
@@ -250,8 +250,8 @@ class Drafter:
 
 
 def _cost(counts: Counter[Choice]) -> int:
-    """The number of rules, and what else makes targets hard to predict, in bits: uses of a left
-    side and its words with another than the most frequent right side, and pairs without rules.
+    """Bits of the rules, and of what makes targets hard to predict: uses of a left side and its
+    words with another than the most frequent right side, and pairs without rules.
     """
     rights: defaultdict[tuple[Form, Form, bool], Counter[Form]] = defaultdict(Counter)
     for choice, n in counts.items():
@@ -259,8 +259,9 @@ def _cost(counts: Counter[Choice]) -> int:
             (left, right), words = choice
             rights[left, words, Rule(left, right).is_open][right] += n
     blurred = sum(count.total() - max(count.values()) for count in rights.values())
-    rules = len({choice[0] for choice in counts if choice is not None})
-    return RULE * (rules + counts[None]) + BLUR * blurred
+    keys = {choice[0] for choice in counts if choice is not None}
+    rules = sum(RULE + SIGN * (len(left) + len(right)) for left, right in keys)
+    return rules + BLUR * blurred + LOST * counts[None]
 
 
 def _variable(part: Part) -> Part | None:
