@@ -64,10 +64,12 @@ def fit(
     check_pairs(pairs)
     if classes == "discover":
         reading = Reading((), characters, split_words)
-        classes = bracket_classes(pairs, reading) if model.learner == "rules" else None
-        if classes is None:
+        rules = model.learner == "rules"
+        bracketed = bracket_classes(pairs, reading) if rules else None
+        if bracketed is not None:
+            classes = bracketed
+        else:
             found = find_classes(pairs, reading)
-            rules = model.learner == "rules"
             classes = best_classes(pairs, found, reading) if rules else found.classes
     reading = Reading(check_classes(classes), characters, split_words)
     with _ONE_AT_A_TIME:
