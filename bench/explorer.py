@@ -153,14 +153,16 @@ def train(folder: Path) -> Path:
 
 
 @contextmanager
-def served(runs: list[Path], **environment: str) -> Iterator[tuple[int, int]]:
+def served(
+    runs: list[Path], *, command: str = "explore", **environment: str
+) -> Iterator[tuple[int, int]]:
     """Start a server on the first core, and leave the last one to this process; yield its process
     number and its port when it is idle.
     """
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cores[-1:])
     server = subprocess.Popen(
-        [sys.executable, "-m", "equitrans.cli.main", "explore", *map(str, runs), "--port", "0"],
+        [sys.executable, "-m", "equitrans.cli.main", command, *map(str, runs), "--port", "0"],
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | environment,

@@ -96,11 +96,13 @@ if TYPE_CHECKING:
         Extension,
         Run,
         RunConfig,
+        Study,
         Trained,
         TrainingConfig,
         export,
         extend,
         fit,
+        learn,
     )
 
 __getattr__, __dir__, __all__ = face(__name__)

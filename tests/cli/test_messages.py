@@ -17,6 +17,30 @@ from equitrans.training.trained import Trained
 MISTAKES = """\
 trian
     unknown command 'trian'; did you mean 'train'?
+export model --out out --standalone out.py
+    export: give --out DIR or --standalone FILE
+export model --standalone out.py
+    model has no rules; equitrans learn and train --model.aligner recursive learn some
+serve
+    serve: the following arguments are required: RUN
+serve nowhere
+    nowhere: no such run directory
+serve model --port 70000
+    serve: --port is 70000; it must be from 0 to 65535
+serve model --host 0.0.0.0
+    serve: other machines can reach --host 0.0.0.0; add --expose to allow that
+serve model --fallback nowhere
+    nowhere: no such run directory
+learn pairs.tsv
+    learn: the following arguments are required: --out
+learn nothing.tsv --out out
+    nothing.tsv: No such file or directory
+learn pairs.tsv --out used
+    used already exists; choose another directory
+learn pairs.tsv --out out --folds 1
+    learn: --folds is 1; it must be 2 or more
+learn pairs.tsv --out out --suggestions 0
+    learn: --suggestions is 0; it must be 1 or more
 train --split add_jmp --out out
     unknown split 'add_jmp'; did you mean 'add_jump'?
 train --split length
@@ -152,13 +176,13 @@ orbits model --plot x.png
 orbits model walk --target I_FLY
     unknown word 'I_FLY'
 export
-    export: the following arguments are required: --out
+    export: the following arguments are required: RUN
 export nowhere --out out
     nowhere: no such run directory
 explore nowhere
     nowhere: no such run directory
 export model
-    export: the following arguments are required: --out
+    export: give --out DIR or --standalone FILE
 export model --out used
     used already exists; choose another directory
 export model --out out --no-test --split length

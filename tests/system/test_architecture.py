@@ -14,6 +14,7 @@ PACKAGE = Path(equitrans.__file__).parent
 
 RANKS = [
     {"errors"},
+    {"notebook"},
     {"settings"},
     {"files"},
     {"lexical"},
@@ -27,7 +28,7 @@ RANKS = [
     {"explorer"},
     {"cli"},
 ]
-BASE = ["errors", "settings", "files", "lexical"]
+BASE = ["errors", "notebook", "settings", "files", "lexical"]
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 ROOMS = ["paper", "data", "models", "analysis", "training", "experiments", "explorer", "cli"]
 

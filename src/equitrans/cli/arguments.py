@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 
-WRITTEN = ("errors", "out", "plot", "storage")
+WRITTEN = ("errors", "out", "plot", "standalone", "storage")
 """Options whose FILE is written; commands read every other FILE, DIR and RUN."""
 
 KEPT = {".json", ".jsonl", ".md", ".safetensors", ".toml", ".txt"}

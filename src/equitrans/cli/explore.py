@@ -1,5 +1,6 @@
 """equitrans explore: trained models on a web page."""
 
+import argparse
 import os
 import secrets
 import socket
@@ -9,6 +10,7 @@ from importlib import import_module
 from ipaddress import ip_address
 from types import ModuleType
 
+from equitrans import explorer
 from equitrans.cli.arguments import Parser
 from equitrans.errors import ConfigError
 
@@ -27,8 +29,14 @@ def options() -> Parser:
     """Return the parser of the command line."""
     parser = Parser("explore", ABOUT, EXAMPLES)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run or model directories")
+    add_address(parser, 8017)
+    return parser
+
+
+def add_address(parser: Parser, port: int) -> None:
+    """Add the options of commands that listen, for ``listen``."""
     parser.add_argument(
-        "--port", type=int, default=8017, help="port; 0 means any free port (default 8017)"
+        "--port", type=int, default=port, help=f"port; 0 means any free port (default {port})"
     )
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen at (default 127.0.0.1)"
@@ -43,33 +51,43 @@ def options() -> Parser:
         metavar="NAME",
         help="a host name of this machine that visitors may use; can be given several times",
     )
-    return parser
 
 
 def run(arguments: Sequence[str]) -> int:
     """Serve until interrupted."""
     parser = options()
     asked = parser.parse(arguments)
+    check_address(parser, asked)
+    server = load_server()
+    registry = explorer.Registry.load(asked.runs)
+    sock, access, link = listen(server, asked)
+    print(f"{', '.join(registry.entries)}: {link}", flush=True)
+    print("Press Ctrl-C to stop.", flush=True)
+    server.server(registry, access).run(sockets=[sock])
+    return 0
+
+
+def check_address(parser: Parser, asked: argparse.Namespace) -> None:
+    """Raise ConfigError for a wrong port, and for a public address without --expose."""
     if not 0 <= asked.port <= 65535:
         parser.error(f"--port is {asked.port}; it must be from 0 to 65535")
-    loopback = is_loopback(asked.host)
-    if not loopback and not asked.expose:
+    if not is_loopback(asked.host) and not asked.expose:
         parser.error(f"other machines can reach --host {asked.host}; add --expose to allow that")
-    token = os.environ.get("EQUITRANS_TOKEN") or (None if loopback else secrets.token_urlsafe(24))
-    server = _load_server()
-    from equitrans.explorer import Access, Registry
 
+
+def listen(
+    server: ModuleType, asked: argparse.Namespace
+) -> tuple[socket.socket, "explorer.Access", str]:
+    """Return a listening socket, who may use it, and a link to it."""
+    loopback = is_loopback(asked.host)
+    token = os.environ.get("EQUITRANS_TOKEN") or (None if loopback else secrets.token_urlsafe(24))
     names = {"localhost", "127.0.0.1", "::1", asked.host.lower(), *map(str.lower, asked.name)}
-    access = Access(frozenset(names), asked.port, public=not loopback, token=token)
-    registry = Registry.load(asked.runs)
+    access = explorer.Access(frozenset(names), asked.port, public=not loopback, token=token)
     sock: socket.socket = server.listen(asked.host, asked.port)
     port: int = sock.getsockname()[1]
     host = f"[{asked.host}]" if ":" in asked.host else asked.host
     link = f"http://{host}:{port}/" + (f"?token={token}" if token else "")
-    print(f"{', '.join(registry.entries)}: {link}", flush=True)
-    print("Press Ctrl-C to stop.", flush=True)
-    server.server(registry, replace(access, port=port)).run(sockets=[sock])
-    return 0
+    return sock, replace(access, port=port), link
 
 
 def is_loopback(host: str) -> bool:
@@ -84,7 +102,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _load_server() -> ModuleType:
+def load_server() -> ModuleType:
     """Import the server; raise ConfigError if FastAPI or uvicorn is not installed."""
     try:
         return import_module("equitrans.explorer.server")

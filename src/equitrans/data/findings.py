@@ -33,6 +33,8 @@ class Finding:
     advice: str
     serious: bool
     """Whether it stops training or makes the model learn something wrong."""
+    sign: str | None = None
+    """The sign at which compound words can be read apart."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def about_compounds(source: Side, target: Side) -> Iterator[Finding]:
             f"write them apart, or read them apart with --split-words {sign}; a model knows "
             "nothing of the parts of a word"
         )
-        yield Finding("compound", message, target.lines(made), advice, serious=True)
+        yield Finding("compound", message, target.lines(made), advice, True, sign)
 
 
 def about_classes(

@@ -12,6 +12,7 @@ import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ class Job:
         split, kind = str(self.config.data.split), name_of(self.config.model)
         return ", ".join([split, kind, *parts, f"seed {self.config.seed}"])
 
-    @property
+    @cached_property
     def name(self) -> str:
         """SPLIT/MODEL-HASH-SEED: the identity of a job, of its record and of its run directory.
 

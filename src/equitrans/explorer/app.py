@@ -73,7 +73,7 @@ def create_app(registry: Registry, access: Access) -> ASGIApp:
     )
     _add_pages(app)
     _add_routes(app, registry, queue)
-    _add_handlers(app)
+    add_handlers(app)
     app.openapi()  # computed once, and not on the event loop
     return SecurityMiddleware(app, access)
 
@@ -251,7 +251,7 @@ def _response(content: bytes) -> Response:
     return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
 
 
-def _add_handlers(app: FastAPI) -> None:
+def add_handlers(app: FastAPI) -> None:
     """Return every error as one line of JSON; a traceback goes to the terminal only."""
 
     def problem(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
@@ -275,7 +275,7 @@ def _add_handlers(app: FastAPI) -> None:
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
 
     async def bug(_: Request, error: Exception) -> Response:
-        return problem(500, "internal error; the terminal of equitrans explore shows the details")
+        return problem(500, "internal error; the terminal of the server shows the details")
 
     app.add_exception_handler(EquitransError, ours)
     app.add_exception_handler(RequestValidationError, invalid)

@@ -100,8 +100,8 @@ def is_address(name: str) -> bool:
 class SecurityMiddleware:
     """Refuses requests that are not for this page, and adds HEADERS to every response."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app, self._access = app, access
+    def __init__(self, app: ASGIApp, access: Access, *, largest_body: int = 0) -> None:
+        self._app, self._access, self._largest = app, access, largest_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -128,10 +128,14 @@ class SecurityMiddleware:
             return _error(421, f"this server is not {host[:100]!r}; open the address it printed")
         if not self._is_same_site(request):
             return _error(403, "requests from other sites are refused")
-        if (_header(request, "content-length") or "0") != "0" or (
-            "transfer-encoding" in request.headers
-        ):
+        length = _header(request, "content-length") or "0"
+        if (length != "0" or "transfer-encoding" in request.headers) and not self._largest:
             return _error(413, "a request must not have a body", connection="close")
+        if not length.isdecimal() or "transfer-encoding" in request.headers:
+            return _error(411, "a request must give the length of its body", connection="close")
+        if len(length) > 18 or int(length) > self._largest:
+            limit = f"the body is too large; the limit is {self._largest} bytes"
+            return _error(413, limit, connection="close")
         if len(request.scope["query_string"]) > LONGEST_QUERY:
             return _error(414, f"the query is too long; the limit is {LONGEST_QUERY} bytes")
         if len(request.scope["path"]) > LONGEST_PATH:
@@ -167,7 +171,7 @@ class SecurityMiddleware:
             response.headers["cache-control"] = "no-store"
             response.set_cookie(COOKIE, access.token, httponly=True, samesite="strict")
             return response
-        return _error(401, "token missing or wrong: open the link that equitrans explore printed")
+        return _error(401, "token missing or wrong: open the link that was printed")
 
 
 def _header(request: Request, name: str) -> str:

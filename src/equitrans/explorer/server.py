@@ -1,4 +1,4 @@
-"""The HTTP server of the explorer."""
+"""The HTTP server of the explorer and of services."""
 
 import asyncio
 import socket
@@ -7,6 +7,7 @@ from heapq import nsmallest
 
 import torch
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from equitrans.errors import ConfigError
@@ -120,12 +121,17 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def server(registry: Registry, access: Access) -> uvicorn.Server:
-    """Return a server that is ready to run."""
+    """Return a server of the explorer that is ready to run."""
+    return serve(create_app(registry, access))
+
+
+def serve(app: ASGIApp) -> uvicorn.Server:
+    """Return a server of an application that is ready to run."""
     torch.set_num_threads(1)
     # the event loop gets the interpreter lock back sooner while the worker computes
     sys.setswitchinterval(0.0005)
     config = uvicorn.Config(
-        create_app(registry, access),
+        app,
         http=Protocol,
         ws="none",
         loop="asyncio",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from equitrans import face
 
 if TYPE_CHECKING:
+    from equitrans.training.alone import answerer, write_standalone
     from equitrans.training.boards import Board, load_tensorboard
     from equitrans.training.cards import Figures, Origin
     from equitrans.training.choosing import load_with_best_classes, with_best_classes
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from equitrans.training.loop import Epoch
     from equitrans.training.misfit import lessons_warning, misfit_warning
     from equitrans.training.runs import Run
+    from equitrans.training.study import Held, Study, learn
     from equitrans.training.trained import Trained
 
 __getattr__, __dir__, __all__ = face(__name__)

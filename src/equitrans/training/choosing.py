@@ -1,8 +1,10 @@
 """Choice between classes that pairs allow, together with the rules that each of them gives.
 
-Discovery names rivals to its classes where pairs are few. The best classes have the shortest
-description of everything: classes, rules, pairs that the rules do not explain, and sources. Without
-the sources, one big class would always win, because targets alone never object to it.
+Discovery names rivals to its classes where pairs are few. Besides, a small class that some pairs
+contradict may be a wrong merge, such as that of ``plus`` and ``times``. The best classes have the
+shortest description of everything: classes, rules, pairs that the rules do not explain, and
+sources. Without the sources, one big class would always win, because targets alone never object to
+it.
 """
 
 import math
@@ -23,6 +25,12 @@ from equitrans.models import (
     learn_rules,
 )
 from equitrans.paper import LexicalClass, Symmetry
+
+SMALL = 4
+"""Largest number of rows of a class that may be undone."""
+
+MANY = 1000
+"""Number of distinct pairs from which no class is undone: then discovery sees contradictions."""
 
 TRIED = 2000
 """Number of pairs that show whether the brackets of targets explain pairs without classes."""
@@ -67,11 +75,31 @@ def find_classes(pairs: Sequence[Pair], reading: Reading) -> Discovery:
 def best_classes(
     pairs: Sequence[Pair], found: Discovery, reading: Reading
 ) -> tuple[LexicalClass, ...]:
-    """The discovered classes, or their rivals if these have a shorter description."""
-    if not found.rivals:
+    """The discovered classes, or others if these have a shorter description: their rivals, or
+    classes without small ones that some pairs contradict.
+    """
+    doubtful = [
+        c
+        for c, evidence in zip(found.classes, found.evidence, strict=True)
+        if evidence.contradicted and not c.is_open and len(c.source) <= SMALL
+    ]
+    if len(set(pairs)) >= MANY:
+        doubtful = []
+    if not found.rivals and not doubtful:
         return found.classes
-    every = (found.classes, *found.rivals)
-    return min(every, key=lambda classes: total_bits(pairs, replace(reading, classes=classes)))
+
+    def bits(classes: tuple[LexicalClass, ...]) -> float:
+        return total_bits(pairs, replace(reading, classes=classes))
+
+    fewest, best = min(
+        ((bits(classes), classes) for classes in (found.classes, *found.rivals)),
+        key=lambda it: it[0],
+    )
+    for c in doubtful:
+        fewer = tuple(other for other in best if other != c)
+        if fewer != best and (found_bits := bits(fewer)) < fewest:
+            fewest, best = found_bits, fewer
+    return best
 
 
 def total_bits(pairs: Sequence[Pair], reading: Reading) -> float:

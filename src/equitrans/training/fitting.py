@@ -52,6 +52,31 @@ def fit(
     >>> fit(walk, [verbs], training=TrainingConfig(updates=600)).predict(["jump twice"])[0].words
     ('JUMP', 'JUMP')
     """
+    trained, told = fitted(
+        pairs,
+        classes,
+        model=model,
+        training=training,
+        seed=seed,
+        characters=characters,
+        split_words=split_words,
+    )
+    for warning in told:
+        warnings.warn(warning, LearningWarning, stacklevel=2)
+    return trained
+
+
+def fitted(
+    pairs: Iterable[AnyPair],
+    classes: Iterable[LexicalClass] | Literal["discover"],
+    *,
+    model: ModelConfig | None = None,
+    training: TrainingConfig | None = None,
+    seed: int = 0,
+    characters: bool = False,
+    split_words: str | None = None,
+) -> tuple[Trained, list[str]]:
+    """The model of ``fit`` and its warnings."""
     check_seed(seed)
     name_of(model := model or TransducerConfig())
     training = training or usual_training(model)
@@ -78,9 +103,7 @@ def fit(
     told = [f"learned rules: {warning}" for warning in grammar]
     if (warning := misfit_warning(trained, pairs, seed=seed)) is not None:
         told.append(warning)
-    for warning in told:
-        warnings.warn(warning, LearningWarning, stacklevel=2)
-    return trained
+    return trained, told
 
 
 _ONE_AT_A_TIME = threading.Lock()

@@ -1,0 +1,187 @@
+"""The page of a study: as text, as HTML for notebooks, and as plain values."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from equitrans.lexical import LexicalClass
+from equitrans.notebook import line, part, table
+
+if TYPE_CHECKING:
+    from equitrans.training.study import Study
+
+SHOWN = 12
+"""Number of rules and pairs of each kind on a page; ``to_dict`` has all."""
+
+WORDS = 6
+"""Number of words of a class on a page."""
+
+THIN = 1
+"""Number of pairs up to which the support of a rule is thin."""
+
+Row = tuple[str, ...]
+
+
+def page(study: "Study") -> str:
+    """The page as text: understood, judged, unexplained, what to write next."""
+    lines = []
+    for title, about, rows in _parts(study):
+        lines += ["", title, *(f"  {text}" for text in about)]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
+        for row in rows[:SHOWN]:
+            cells = (f"{text:{width}}" for text, width in zip(row, widths, strict=True))
+            lines.append(f"    {'  '.join(cells)}".rstrip())
+        if len(rows) > SHOWN:
+            lines.append(f"    and {len(rows) - SHOWN} more")
+    return "\n".join(lines[1:])
+
+
+def html(study: "Study") -> str:
+    """The page as HTML."""
+    return "".join(
+        part(title, *map(line, about), *([table([""] * len(rows[0]), rows)] if rows else []))
+        for title, about, rows in _parts(study)
+    )
+
+
+def _parts(study: "Study") -> Iterator[tuple[str, list[str], list[Row]]]:
+    """Each part of the page: its title, sentences, and rows of equal length."""
+    grammar, text = study.grammar, study.trained.text
+    classes = study.trained.symmetry.classes
+    yield (
+        "Classes",
+        [] if classes else ["none: no words can be exchanged"],
+        [(c.name, _words(c)) for c in classes],
+    )
+    explained = grammar.pairs - len(grammar.exceptions)
+    rules = sorted(zip(grammar.support, grammar.texts, strict=True), key=lambda row: -row[0])
+    yield (
+        "Rules",
+        [f"{len(rules)} rules explain {explained} of {grammar.pairs} pairs"],
+        [(rule, _pairs(n) + (", thin" if n <= THIN else "")) for n, rule in rules],
+    )
+    yield _judged(study)
+    if study.held is not None and study.held.wrong:
+        yield (
+            "Wrong answers to held-out pairs",
+            [],
+            [
+                (text(pair.source), f"→ {text(p.words)}", f"expected {text(pair.target)}")
+                for pair, p, right in zip(
+                    study.held.report.pairs,
+                    study.held.report.predictions,
+                    study.held.report.right,
+                    strict=True,
+                )
+                if not (right or p.refused)
+            ],
+        )
+    if grammar.exceptions:
+        yield (
+            f"Unexplained: {_pairs(len(grammar.exceptions))}",
+            _cure(study),
+            [
+                (f"{text(pair.source)} → {text(pair.target)}", reason)
+                for pair, reason in grammar.exceptions
+            ],
+        )
+    if study.warnings:
+        yield "Warnings", [], [(warning,) for warning in study.warnings]
+    if study.suggestions:
+        yield (
+            "Write next",
+            ["targets of these sentences would teach the most"],
+            [(text(each.source), "; ".join(each.reasons)) for each in study.suggestions],
+        )
+
+
+def _judged(study: "Study") -> tuple[str, list[str], list[Row]]:
+    held = study.held
+    if held is None:
+        return "Held-out pairs", ["not judged: all pairs have one form"], []
+    total, (sure, sure_right) = len(held.report.pairs), held.sure
+    about = [
+        f"{held.folds} of {held.planned} folds over forms: the models that answer have seen no "
+        "sentence of the same form",
+        f"right {held.right} of {total} ({100 * held.right / total:.0f} %), "
+        f"refused {held.report.refused}, wrong {held.wrong}",
+        f"sure answers (odds above 9 to 1): {sure}, of which {sure_right} are right",
+    ]
+    if study.second is not None:
+        answered, right = held.second
+        about.append(
+            f"a second model answers {answered} of the refused pairs, {right} of them rightly"
+        )
+    reasons = held.report.reasons
+    return "Held-out pairs", about, [(f"refused {n}", reason) for reason, n in reasons.items()]
+
+
+def _cure(study: "Study") -> list[str]:
+    if study.second is not None:
+        return []
+    return ["correct them, or learn a second model (--second) for sentences that rules refuse"]
+
+
+def _words(c: LexicalClass) -> str:
+    """The first words of a class with their translations, and the number of the others."""
+    rows = [f"{source[0]} → {target[0]}" for source, target in c.rows]
+    if c.is_open:
+        rows.append("new words → themselves" if c.pattern is None else f"{c.pattern} → itself")
+    more = f" and {len(rows) - WORDS} more" if len(rows) > WORDS else ""
+    return ", ".join(rows[:WORDS]) + more
+
+
+def _pairs(n: int) -> str:
+    return f"{n} pair" if n == 1 else f"{n} pairs"
+
+
+def to_dict(study: "Study") -> dict[str, Any]:
+    """All parts of a study as plain values."""
+    grammar, text, held = study.grammar, study.trained.text, study.held
+    found: dict[str, Any] = {
+        "pairs": grammar.pairs,
+        "explained": grammar.pairs - len(grammar.exceptions),
+        "classes": {c.name: [[*s, *t] for s, t in c.rows] for c in study.trained.symmetry.classes},
+        "rules": [
+            {"rule": rule, "support": n}
+            for rule, n in zip(grammar.texts, grammar.support, strict=True)
+        ],
+        "unexplained": [
+            {"source": text(pair.source), "target": text(pair.target), "reason": reason}
+            for pair, reason in grammar.exceptions
+        ],
+        "warnings": list(study.warnings),
+        "suggestions": [
+            {"source": text(each.source), "reasons": list(each.reasons), "worth": each.worth}
+            for each in study.suggestions
+        ],
+        "seconds": study.seconds,
+        "held_out": None,
+    }
+    if held is not None:
+        report = held.report
+        found["held_out"] = {
+            "folds": held.folds,
+            "planned": held.planned,
+            "pairs": len(report.pairs),
+            "right": held.right,
+            "refused": report.refused,
+            "wrong": held.wrong,
+            "sure": held.sure[0],
+            "sure_right": held.sure[1],
+            "second_answered": held.second[0],
+            "second_right": held.second[1],
+            "answers": [
+                {
+                    "source": text(pair.source),
+                    "target": text(pair.target),
+                    "answer": None if p.refused else text(p.words),
+                    "reason": p.reason,
+                    "margin": p.margin,
+                    "right": right,
+                }
+                for pair, p, right in zip(
+                    report.pairs, report.predictions, report.right, strict=True
+                )
+            ],
+        }
+    return found

@@ -1,0 +1,103 @@
+"""learn: rules, a judgement by cross-validation over forms, and what to write next."""
+
+import json
+
+import pytest
+
+from equitrans import TrainingConfig, learn
+from equitrans.errors import ConfigError, DataError
+from equitrans.training.study import compound_sign, divide
+
+pytestmark = pytest.mark.usefixtures("float32")
+
+ONE = [(f"{v} the {d}", f"{d.upper()} {v}") for v in ("start", "stop") for d in ("lamp", "fan")]
+TWICE = [(f"{x} twice", f"{y} {y}") for x, y in ONE[:2]]
+AND = [(f"{x} and {z}", f"{y} {w}") for (x, y), (z, w) in [(ONE[0], ONE[3]), (ONE[1], ONE[2])]]
+WRONG = [("stop the fan twice", "LAMP start")]
+PAIRS = ONE + TWICE + AND
+
+
+@pytest.fixture(scope="module")
+def study():
+    return learn(PAIRS + WRONG, folds=2)
+
+
+def test_the_rules_explain_all_pairs_but_the_wrong_one(study):
+    assert study.trained.predict(["stop the fan twice and stop the lamp"])[0].words == (
+        *("FAN", "stop", "FAN", "stop"),
+        *("LAMP", "stop"),
+    )
+    assert [pair.target for pair, _ in study.grammar.exceptions] == [("LAMP", "start")]
+    assert study.second is None
+
+
+def test_every_pair_is_held_out_once_and_judged(study):
+    held = study.held
+    assert held is not None
+    assert held.folds == held.planned == 2
+    assert len(held.report.pairs) == len(set(held.report.pairs)) == len(PAIRS + WRONG)
+    assert held.right + held.wrong + held.report.refused == len(held.report.pairs)
+    assert 0 <= held.sure[1] <= held.sure[0] <= held.right + held.wrong
+    assert held.second == (0, 0)
+
+
+def test_the_page_names_classes_rules_unexplained_pairs_and_suggestions(study):
+    page = str(study)
+    for text in ("lamp → LAMP", "twice", "Held-out pairs", "Unexplained: 1 pair", "Write next"):
+        assert text in page
+    assert "stop the fan twice → LAMP start" in page
+    content = json.loads(json.dumps(study.to_dict()))
+    assert content["explained"] == content["pairs"] - 1
+    assert content["held_out"]["right"] == study.held.right
+    assert len(content["held_out"]["answers"]) == len(PAIRS + WRONG)
+
+
+def test_pairs_of_one_form_share_a_part(study):
+    parts = divide(study.held.report.pairs, study.trained, 3, seed=1)
+    forms = [{study.trained.template(pair.source) for pair in part} for part in parts]
+    assert len(parts) == 3
+    assert all(a.isdisjoint(b) for i, a in enumerate(forms) for b in forms[:i])
+    assert sum(map(len, parts)) == len(PAIRS + WRONG)
+
+
+def test_without_time_one_fold_is_judged():
+    held = learn(ONE + TWICE, seconds=0.0).held
+    assert held is not None
+    assert held.folds == 1 < held.planned
+
+
+def test_pairs_of_one_form_are_not_judged():
+    study = learn(ONE)
+    assert study.held is None
+    assert "all pairs have one form" in str(study)
+
+
+def test_compound_target_words_are_read_apart():
+    rooms, things = ("kitchen", "office", "attic"), ("lamp", "fan", "radio")
+    pairs = [(f"dim {t} in {r}", f"set {r}.{t}") for r in rooms for t in things][:8]
+    study = learn(pairs)
+    assert study.trained.split == "."
+    assert study.trained.predict(["dim radio in attic"])[0].words == ("set", "attic.radio")
+    assert compound_sign(study.trained._pairs(ONE)) is None
+
+
+def test_a_second_model_answers_what_the_rules_refuse():
+    study = learn(ONE + WRONG, second=TrainingConfig(updates=5), seconds=0.0)
+    assert study.second is not None
+    assert study.second.grammar is None
+    assert study.held is not None
+    assert study.held.second[0] == study.held.report.refused
+    assert "a second model answers" in str(study)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "more", "message"),
+    [
+        ([], {}, "there are no pairs"),
+        (ONE, {"folds": 1}, "folds is 1; it must be 2 or more"),
+        (ONE, {"suggestions": 0}, "suggestions is 0"),
+    ],
+)
+def test_a_wrong_argument_is_refused(pairs, more, message):
+    with pytest.raises((ConfigError, DataError), match=message):
+        learn(pairs, **more)
