@@ -205,6 +205,3 @@ def test_operations_on_parts():
     assert result(use(Operation.FILL, 1)) == f"ab{bracket}cxy"
     assert result(1, ~5, use(Operation.BIND)) == f"xy{bracket}ab{bracket}cxy"
     assert result(use(Operation.KEEP)) == parts[0]
-    assert result(Use(1, Operation.REVERSE).number) == "yx"
-    assert result(Use(1, Operation.FIRST).number, Use(1, Operation.LAST).number) == "xy"
-    assert result(Use(1, Operation.REST).number, Use(1, Operation.MOST).number) == "yx"
