@@ -146,6 +146,13 @@ def test_wrong_pairs_are_listed_and_do_not_spoil_the_rules():
     assert len(noisy.grammar.exceptions) >= 2
 
 
+def test_suggestions_are_sentences_of_known_words(trained):
+    known = {*trained.symmetry.source.words}
+    found = trained.suggest(3)
+    assert found
+    assert all({*each.source} <= known for each in found)
+
+
 def test_saved_model_predicts_the_same(trained, tmp_path):
     trained.save(tmp_path / "model")
     loaded = Trained.load(tmp_path / "model")

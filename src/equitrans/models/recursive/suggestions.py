@@ -173,7 +173,11 @@ def _yields(grammar: Grammar, form: Form) -> set[object]:
 
 
 def _combinations(grammar: Grammar) -> Iterator[Form]:
-    """The shortest form of each rule with each rule in one of its holes."""
+    """The shortest form of each rule with each rule in one of its holes; none if single words have
+    rules, because there are too many.
+    """
+    if grammar.parents < len(grammar):
+        return
     shortest: dict[int, Form] = {}
     while len(shortest) < len(grammar):
         least = min(shortest.values(), key=lambda form: (len(form), form), default=None)
