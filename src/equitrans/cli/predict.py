@@ -112,7 +112,8 @@ def run(arguments: Sequence[str]) -> int:
                     if asked.plot and len(drawn) < DRAWN:
                         drawn.append(alignment)
                 aligned += 1
-            sys.stdout.write(_format(asked, trained, source, best, alignment))
+            by = "model" if model is trained else "fallback"
+            sys.stdout.write(_format(asked, trained, source, best, alignment, by))
         sys.stdout.flush()
     if drawn:
         plots = load_plots()
@@ -178,6 +179,7 @@ def _format(
     source: tuple[str, ...],
     predictions: list["analysis.Prediction"],
     alignment: "analysis.Alignment | None",
+    by: str,
 ) -> str:
     best = predictions[0]
     if asked.json:
@@ -189,6 +191,8 @@ def _format(
             "finished": best.finished,
             "reason": best.reason,
         }
+        if asked.fallback is not None:
+            content["by"] = None if best.refused else by
         if best.margin is not None:
             content |= {
                 "margin": best.margin,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Node,
         RecursiveTransducer,
         Suggestion,
+        exchangeable_words,
         learn_from_brackets,
         learn_rules,
         learned_from_json,

@@ -17,7 +17,14 @@ import torch
 
 from equitrans.data import Data, DataConfig, Discovery, Pair, Reading, discover, load_data
 from equitrans.lexical import written
-from equitrans.models import ModelConfig, TransducerConfig, build, learn_from_brackets, learn_rules
+from equitrans.models import (
+    ModelConfig,
+    TransducerConfig,
+    build,
+    exchangeable_words,
+    learn_from_brackets,
+    learn_rules,
+)
 from equitrans.paper import LexicalClass, Symmetry
 
 SMALL = 4
@@ -42,20 +49,23 @@ def with_best_classes(data: Data, config: DataConfig, model: ModelConfig) -> Dat
     if config.classes != "discover" or model.learner != "rules":
         return data
     pairs = data.train + data.valid
-    if explained_by_brackets(Reading(split=data.reading.split).pairs(pairs)):
-        return replace(data, classes=(), reading=replace(data.reading, classes=()))
-    classes = best_classes(pairs, find_classes(pairs, data.reading), data.reading)
+    classes = bracket_classes(pairs, data.reading)
+    if classes is None:
+        classes = best_classes(pairs, find_classes(pairs, data.reading), data.reading)
     return replace(data, classes=classes, reading=replace(data.reading, classes=classes))
 
 
-def explained_by_brackets(pairs: Sequence[Pair]) -> bool:
-    """Whether the brackets of targets explain most of the pairs. Rules with types for words need no
-    classes then.
+def bracket_classes(pairs: Sequence[Pair], reading: Reading) -> tuple[LexicalClass, ...] | None:
+    """The classes that follow from the brackets of targets; None if they do not explain most of the
+    pairs.
     """
+    pairs = Reading(split=reading.split).pairs(pairs)
     sample = pairs[:: -(-len(pairs) // TRIED)]
     config = TransducerConfig(aligner="recursive")
     symmetry = Symmetry.of((), sample, config.group)
-    return learn_from_brackets(sample, symmetry, partial(build, config, symmetry)) is not None
+    if learn_from_brackets(sample, symmetry, partial(build, config, symmetry)) is None:
+        return None
+    return exchangeable_words(pairs)
 
 
 def find_classes(pairs: Sequence[Pair], reading: Reading) -> Discovery:

@@ -22,7 +22,7 @@ from equitrans.models import ModelConfig, TransducerConfig, name_of
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_iterable, check_pairs, check_seed
 from equitrans.training.cards import Origin
-from equitrans.training.choosing import best_classes, explained_by_brackets, find_classes
+from equitrans.training.choosing import best_classes, bracket_classes, find_classes
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.learning import longest_prediction, start
 from equitrans.training.misfit import misfit_warning
@@ -90,8 +90,9 @@ def fitted(
     if classes == "discover":
         reading = Reading((), characters, split_words)
         rules = model.learner == "rules"
-        if rules and explained_by_brackets(Reading(split=split_words).pairs(pairs)):
-            classes = ()
+        bracketed = bracket_classes(pairs, reading) if rules else None
+        if bracketed is not None:
+            classes = bracketed
         else:
             found = find_classes(pairs, reading)
             classes = best_classes(pairs, found, reading) if rules else found.classes

@@ -243,7 +243,7 @@ class RuleLearning(Learning):
         self.model = model.to(self._device)
         self._seconds = time.monotonic() - started
         yield Rules(
-            rules=len(learned.grammar),
+            rules=learned.grammar.parents,
             pairs=learned.pairs,
             explained=learned.pairs - len(learned.exceptions),
             bits=learned.bits,

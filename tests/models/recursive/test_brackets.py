@@ -13,6 +13,7 @@ from equitrans.models.recursive.cooccurrence import find_translations
 from equitrans.models.recursive.typed import TypedGrammar
 from equitrans.models.recursive.uses import Operation, Use, operate
 from equitrans.paper.symmetry import Symmetry
+from equitrans.testing import assert_equivariant
 from equitrans.training.fitting import fit
 from equitrans.training.trained import Trained
 
@@ -74,7 +75,7 @@ def language(seed, number, depth):
 
 @pytest.fixture(scope="module")
 def trained():
-    pairs = language(0, 300, 1)
+    pairs = language(0, 110, 1)
     once = pair("a yak saw ann .", "SEE ( by = YAK , to = ANN )")
     return fit([*pairs, once], model=RECURSIVE)
 
@@ -98,7 +99,7 @@ def test_brackets_are_words_that_balance_and_nest():
 
 
 def test_several_words_have_one_translation_and_constants_none():
-    pairs = language(0, 300, 1)
+    pairs = language(0, 110, 1)
     symmetry = Symmetry.of((), pairs)
     sources = [symmetry.source.encode(p.source) for p in pairs]
     targets = [symmetry.target.encode(p.target) for p in pairs]
@@ -119,8 +120,8 @@ def test_grammar_has_variables_and_translates_longer_sentences(trained):
     assert "[X = own head]" in text
     assert "[X = head(0)]" in text
     assert "words: " in text
-    beyond = language(1, 60, 3)
-    assert right(trained, beyond) >= 57
+    beyond = language(1, 40, 3)
+    assert right(trained, beyond) >= 37
 
 
 def test_word_seen_once_stands_where_its_like_stand(trained):
@@ -135,14 +136,21 @@ def test_word_seen_once_stands_where_its_like_stand(trained):
 
 def test_wrong_pairs_are_listed_and_do_not_spoil_the_rules():
     rng = random.Random(3)
-    pairs = language(0, 400, 1)
-    for n in rng.sample(range(400), 8):
+    pairs = language(0, 120, 1)
+    for n in rng.sample(range(120), 3):
         target = list(pairs[n].target)
         target[rng.randrange(len(target))] = "FOX"
         pairs[n] = Pair(pairs[n].source, tuple(target))
     noisy = fit(pairs, model=RECURSIVE)
-    assert right(noisy, language(1, 60, 2)) >= 56
-    assert len(noisy.grammar.exceptions) >= 5
+    assert right(noisy, language(1, 40, 2)) >= 36
+    assert len(noisy.grammar.exceptions) >= 2
+
+
+def test_suggestions_are_sentences_of_known_words(trained):
+    known = {*trained.symmetry.source.words}
+    found = trained.suggest(3)
+    assert found
+    assert all({*each.source} <= known for each in found)
 
 
 def test_saved_model_predicts_the_same(trained, tmp_path):
@@ -167,6 +175,29 @@ def test_loss_is_the_probability_of_the_prediction_and_origins_follow_copies(tra
     }
 
 
+def test_words_in_the_same_places_form_classes_and_new_words_join_copied_ones():
+    words = ("cat", "dog", "cow", "fox")
+    pairs = [
+        pair(f"a {x} {v} a {y} .", f"{v.upper()} ( by = {x} , to = {y} )")
+        for x in words
+        for y in words
+        for v in ("saw", "fed")
+        if x != y
+    ]
+    people = ("ann", "bob", "cy") * 4
+    pairs += [
+        pair(f"{z} knew that {' '.join(x)}", f"KNOW ( by = {z.upper()} , what = {' '.join(y)} )")
+        for z, (x, y) in zip(people, pairs[::2], strict=True)
+    ]
+    found = fit(pairs, "discover", model=RECURSIVE)
+    animals = found.symmetry.classes[0]
+    assert animals.open
+    assert {*animals.source} >= {*words}
+    best = found.predict(["a zebra fed a cat ."])[0]
+    assert " ".join(best.words) == "FED ( by = zebra , to = cat )"
+    assert_equivariant(found.model, pairs=pairs[:3])
+
+
 def test_operations_on_parts():
     def use(operation, other=0):
         return Use(0, operation, other, 5).number
@@ -181,6 +212,3 @@ def test_operations_on_parts():
     assert result(use(Operation.FILL, 1)) == f"ab{bracket}cxy"
     assert result(1, ~5, use(Operation.BIND)) == f"xy{bracket}ab{bracket}cxy"
     assert result(use(Operation.KEEP)) == parts[0]
-    assert result(Use(1, Operation.REVERSE).number) == "yx"
-    assert result(Use(1, Operation.FIRST).number, Use(1, Operation.LAST).number) == "xy"
-    assert result(Use(1, Operation.REST).number, Use(1, Operation.MOST).number) == "yx"

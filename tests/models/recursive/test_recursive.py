@@ -308,6 +308,10 @@ def test_predict_uses_the_fallback_run_without_a_derivation(call, run_of_rules):
     assert status == 0
     assert "no derivation" not in err
     assert out.splitlines()[1] == "JUMP JUMP"
+    _, out, _ = call(
+        "predict", run_of_rules, "jump jump", "jump twice", "--fallback", fallback, "--json"
+    )
+    assert [json.loads(line)["by"] for line in out.splitlines()] == ["fallback", "model"]
 
 
 def test_a_finished_run_resumes_evaluates_and_loads(call, run_of_rules):

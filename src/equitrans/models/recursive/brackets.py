@@ -13,6 +13,9 @@ from typing import NamedTuple
 BALANCED = 0.97
 """Smallest share of the targets with brackets in which they are balanced."""
 
+NESTED = 0.05
+"""Smallest share of targets with brackets in which they nest."""
+
 COMMON = 0.1
 """Smallest share of targets that have brackets."""
 
@@ -35,7 +38,7 @@ class Brackets(NamedTuple):
 
 
 def find_brackets(targets: Sequence[tuple[int, ...]]) -> Brackets | None:
-    """The most frequent words that always balance and nest somewhere; None if there are none."""
+    """The words that balance, nest somewhere and enclose the most; None if there are none."""
     counts = [Counter(target) for target in targets]
     pairs_with = Counter(word for count in counts for word in count)
     sums = Counter[int]()
@@ -48,38 +51,40 @@ def find_brackets(targets: Sequence[tuple[int, ...]]) -> Brackets | None:
         for other in often
         if one != other and sums[other] >= BALANCED * sums[one] >= BALANCED**2 * sums[other]
     ]
-    found = [both for both in candidates if _balance(both, targets)]
-    if not found:
+    enclosed = {both: _enclosed(both, targets) for both in candidates}
+    if not any(enclosed.values()):
         return None
-    opening, closing = max(found, key=lambda both: (sums[both[0]], both))
+    opening, closing = max(enclosed, key=lambda both: (enclosed[both], both))
     first = sum(target[:1] == (opening,) for target in targets)
     labelled = first < LABELLED * sum(opening in target for target in targets)
     return Brackets(opening, closing, _everywhere(opening, closing, targets), labelled)
 
 
-def _balance(both: tuple[int, int], targets: Sequence[tuple[int, ...]]) -> bool:
-    """Whether two words balance in most targets that have one of them, and nest in some."""
+def _enclosed(both: tuple[int, int], targets: Sequence[tuple[int, ...]]) -> int:
+    """The number of words that two words enclose; 0 unless they balance in most targets that have
+    one of them, and nest in some.
+    """
     opening, closing = both
-    right = wrong = nested = 0
+    right = wrong = nested = enclosed = 0
     for target in targets:
-        depth = deepest = 0
-        good = True
-        before = None
-        for word in target:
+        stack: list[int] = []
+        deepest, good = 0, True
+        for m, word in enumerate(target):
             if word == opening:
-                depth += 1
-                deepest = max(deepest, depth)
+                stack.append(m)
+                deepest = max(deepest, len(stack))
             elif word == closing:
                 # something stands between brackets
-                good = good and depth > 0 and before != opening
-                depth -= 1
-            before = word
-        if deepest or depth:
-            good = good and depth == 0
+                good = good and bool(stack) and stack[-1] < m - 1
+                if stack:
+                    enclosed += m - stack.pop()
+        if deepest or not good:
+            good = good and not stack
             right, wrong = right + good, wrong + (not good)
             nested += good and deepest > 1
     # words that merely alternate hardly ever nest
-    return right >= BALANCED * (right + wrong) and nested >= 0.05 * right > 0
+    is_right = right >= BALANCED * (right + wrong) and nested >= NESTED * right > 0
+    return enclosed if is_right else 0
 
 
 def _everywhere(opening: int, closing: int, targets: Sequence[tuple[int, ...]]) -> frozenset[int]:

@@ -15,7 +15,7 @@ from itertools import product
 from typing import Generic, TypeVar
 
 from equitrans.models.recursive.rules import Form, Grammar, Span, Yield
-from equitrans.models.recursive.uses import constant, operate
+from equitrans.models.recursive.uses import VARIABLE, constant, operate
 
 W = TypeVar("W")
 
@@ -122,6 +122,9 @@ KEPT_YIELDS = 60
 """Largest number of yields of a span in a parse; only ambiguous targets have more."""
 
 
+_VARIABLE = constant(VARIABLE)
+
+
 class Pieces:
     """Decides where yields fit into a target.
 
@@ -144,7 +147,9 @@ class Pieces:
         return all(a in atoms for a, atoms in zip(piece, self.target[start:], strict=False))
 
     def fits(self, piece: str) -> bool:
-        """Whether a yield fits anywhere."""
+        """Whether a yield fits anywhere; of one with a variable, whether all its parts do."""
+        if _VARIABLE in piece:
+            return all(map(self.fits, piece.split(_VARIABLE)))
         if self._plain is not None:
             return piece in self._plain
         known = self._cache.get(piece)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from equitrans.data import Pair
 from equitrans.models.recursive.brackets import Part
 from equitrans.models.recursive.rules import HOLE, Form, Rule
 from equitrans.models.recursive.uses import VARIABLE, Operation, Use
@@ -23,8 +22,9 @@ SAMPLE, ALIKE = 2000, 4
 """Largest number of pairs that decide about words without a translation, and of those pairs that
 differ in translated words only."""
 
-RULE, BLUR = 40, 8
-"""Bits of a rule, and of a constituent that has not the most frequent rule of its words."""
+RULE, SIGN, BLUR, LOST = 8, 4, 8, 60
+"""Bits of a rule and of each of its signs, of a constituent that has not the most frequent rule of
+its words, and of a pair without rules."""
 
 Side = tuple[Literal["left", "right"], Literal["low", "high"]]
 """Where a word without a translation stands at a constituent, and whether the constituent is the
@@ -67,7 +67,6 @@ class _UnclearError(Exception):
 class Aligned:
     """A pair whose constituents have spans."""
 
-    pair: Pair
     source: tuple[int, ...]
     target: tuple[int, ...]
     root: Part
@@ -251,8 +250,8 @@ class Drafter:
 
 
 def _cost(counts: Counter[Choice]) -> int:
-    """The number of rules, and what else makes targets hard to predict, in bits: uses of a left
-    side and its words with another than the most frequent right side, and pairs without rules.
+    """Bits of the rules, and of what makes targets hard to predict: uses of a left side and its
+    words with another than the most frequent right side, and pairs without rules.
     """
     rights: defaultdict[tuple[Form, Form, bool], Counter[Form]] = defaultdict(Counter)
     for choice, n in counts.items():
@@ -260,8 +259,9 @@ def _cost(counts: Counter[Choice]) -> int:
             (left, right), words = choice
             rights[left, words, Rule(left, right).is_open][right] += n
     blurred = sum(count.total() - max(count.values()) for count in rights.values())
-    rules = len({choice[0] for choice in counts if choice is not None})
-    return RULE * (rules + counts[None]) + BLUR * blurred
+    keys = {choice[0] for choice in counts if choice is not None}
+    rules = sum(RULE + SIGN * (len(left) + len(right)) for left, right in keys)
+    return rules + BLUR * blurred + LOST * counts[None]
 
 
 def _variable(part: Part) -> Part | None:

@@ -213,10 +213,11 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
         if not isinstance(name, str) or name.upper() not in Operation.__members__:
             names = few([o.name.lower() for o in Operation], 10)
             raise DataError(f"operation {shown(name)}; expected one of {names}")
-        parts = [place(k.get("part"), left), place(k.get("by", 0), left) if "by" in k else 0]
-        (bracket,) = symmetry.target.encode([k["before"]]) if "before" in k else (0,)
-        if min(parts) < 0:
-            raise DataError(f"invalid part in {shown(k)}; expected the place of a class or hole")
+        parts: Any = (k.get("part"), k.get("by", 0))
+        before = k.get("before")
+        if not all(type(part) is int and 0 <= part < len(left) for part in parts):
+            raise DataError(f"parts {shown(parts)}; expected numbers from 0 to {len(left) - 1}")
+        (bracket,) = symmetry.target.encode([before]) if isinstance(before, str) else (0,)
         return Use(parts[0], Operation[name.upper()], parts[1], bracket).number
 
     def place(k: Any, left: list[Any]) -> int:
@@ -244,6 +245,8 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
                 left = _listed(row, "left")
                 if not left:
                     raise DataError("the left side is empty")
+                if len(left) > PLAIN:
+                    raise DataError(f"{len(left)} symbols on the left; the limit is {PLAIN}")
                 symbols = tuple(map(symbol, left))
                 rule = Rule(symbols, tuple(place(k, left) for k in _listed(row, "right")))
                 if rule in rules:
@@ -260,6 +263,10 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
     parts = _listed(content, "parts", list) if "parts" in content else []
     licences = _licences(content, grammar) if "root" in content else None
     if content.get("typed") and licences is not None:
+        if [bool(r.holes) for r in grammar.rules] != sorted(bool(r.holes) for r in grammar.rules)[
+            ::-1
+        ]:
+            raise DataError("a rule without holes comes before one with holes")
         licences = WalkedLicences(grammar, licences.needed)
         grammar = TypedGrammar(grammar.rules, licences.accepted)
     return Learned(

@@ -3,6 +3,7 @@
 Learning is deterministic. It chooses rules by description length and needs no validation pairs.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -43,6 +44,9 @@ that it derives: bits of rules do not tell which derivations weights prefer."""
 
 UNEXPLAINED = 0.2
 """Share of pairs without an explanation; above it the model warns."""
+
+STARTS, STUCK = 10, 0.05
+"""Largest number of starts of the translator, and the excess of its loss that needs another."""
 
 TRIED = 300
 """Number of pairs that show whether the brackets of targets explain the pairs."""
@@ -172,17 +176,30 @@ def fit_translator(model: RecursiveTransducer, pairs: Iterable[Pair] = ()) -> No
     sources = torch.tensor([members[0][s][0] for s, _ in shares])
     targets = torch.tensor([members[1][t][0] for _, t in shares])
     weights = torch.tensor(list(shares.values()))
-    optimizer = torch.optim.LBFGS(
-        model.translator.parameters(), max_iter=100, line_search_fn="strong_wolfe"
-    )
+    least = -float((weights * weights.log()).sum())
+    parameters = list(model.translator.parameters())
+    best, found = math.inf, [p.detach().clone() for p in parameters]
+    for _ in range(STARTS):
+        optimizer = torch.optim.LBFGS(parameters, max_iter=100, line_search_fn="strong_wolfe")
 
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        value = -(model.spoken(sources).gather(1, targets[:, None]).squeeze(1) * weights).sum()
-        value.backward()
-        return value
+        def loss(optimizer: torch.optim.Optimizer = optimizer) -> Tensor:
+            optimizer.zero_grad()
+            value = -(model.spoken(sources).gather(1, targets[:, None]).squeeze(1) * weights).sum()
+            value.backward()
+            return value
 
-    optimizer.step(loss)
+        optimizer.step(loss)
+        if (value := float(loss().detach())) < best:
+            best, found = value, [p.detach().clone() for p in parameters]
+        if best <= least + STUCK:
+            break
+        # the words of a large class may be stuck at equal probabilities
+        with torch.no_grad():
+            for p in parameters:
+                p.add_(torch.randn_like(p) * p.std().nan_to_num(0.1))
+    with torch.no_grad():
+        for p, value_found in zip(parameters, found, strict=True):
+            p.copy_(value_found)
 
 
 def _column_shares(pairs: Iterable[Pair], symmetry: Symmetry) -> dict[tuple[int, int], float]:

@@ -189,7 +189,11 @@ def _yields(grammar: Grammar, form: Form) -> set[object]:
 
 
 def _combinations(grammar: Grammar) -> Iterator[Form]:
-    """The shortest form of each rule with each rule in one of its holes."""
+    """The shortest form of each rule with each rule in one of its holes; none if single words have
+    rules, because there are too many.
+    """
+    if grammar.parents < len(grammar):
+        return
     shortest = _shortest(grammar)
     least = min(shortest.values(), key=lambda form: (len(form), form), default=())
     for r in shortest:
@@ -205,6 +209,8 @@ def _analogies(licences: Licences) -> Iterator[tuple[Form, float]]:
     each with the share of the rules in the two holes that stand in both.
     """
     grammar = licences.grammar
+    if grammar.parents < len(grammar):
+        return
     shortest = _shortest(grammar)
     least = min(shortest.values(), key=lambda form: (len(form), form), default=())
     lefts = {rule.left: r for r, rule in enumerate(grammar.rules)}

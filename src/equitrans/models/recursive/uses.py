@@ -6,7 +6,7 @@ subject of ``wanted to eat``.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 CONSTANTS = 0x10000
 """Code point of the first constant; smaller code points are source positions."""
@@ -42,13 +42,6 @@ class Operation(IntEnum):
     """The whole yield; its variable becomes the head of another part."""
     BIND = 4
     """The whole yield; its variable becomes the head of the rule's own yield."""
-    REVERSE = 5
-    FIRST = 6
-    LAST = 7
-    REST = 8
-    """All words but the first."""
-    MOST = 9
-    """All words but the last."""
 
 
 class Use(NamedTuple):
@@ -96,8 +89,8 @@ def operate(
         if use is not None and use.operation == Operation.FILL:
             head = _head(parts[use.other], use.bracket)
             found[-1] = _filled(found[-1], head, nothing)
-        elif use is not None and use.operation in _CHANGES:
-            found[-1] = _CHANGES[use.operation](found[-1], use.bracket)
+        elif use is not None and use.operation == Operation.HEAD:
+            found[-1] = _head(found[-1], use.bracket)
     whole = _joined(found, nothing)
     bound = [(i, Use.of(k)) for i, k in enumerate(right) if k >= PLAIN]
     bound = [(i, use) for i, use in bound if use.operation == Operation.BIND]
@@ -123,13 +116,3 @@ def _joined(parts: Iterable[S], nothing: S) -> S:
     if isinstance(nothing, str):
         return "".join(parts)
     return [atom for part in parts for atom in part]
-
-
-_CHANGES: dict[int, Callable[[Any, int], Any]] = {
-    Operation.HEAD: _head,
-    Operation.REVERSE: lambda part, _: part[::-1],
-    Operation.FIRST: lambda part, _: part[:1],
-    Operation.LAST: lambda part, _: part[-1:],
-    Operation.REST: lambda part, _: part[1:],
-    Operation.MOST: lambda part, _: part[:-1],
-}
