@@ -38,7 +38,7 @@ learn nothing.tsv --out out
 learn pairs.tsv --out used
     used already exists; choose another directory
 learn pairs.tsv --out out --folds 1
-    learn: --folds is 1; it must be 2 or more
+    learn: --folds is 1; it must be 0, or 2 or more
 learn pairs.tsv --out out --suggestions 0
     learn: --suggestions is 0; it must be 1 or more
 train --split add_jmp --out out

@@ -147,9 +147,7 @@ def test_internal_error_shows_no_traceback(server, monkeypatch, caplog):
     monkeypatch.setattr(views, "derive", fail)
     found = server.get("/api/models/jump/derivation?command=jump+and+jump")
     assert found.status == 500
-    assert found.json == {
-        "error": "internal error; the terminal of the server shows the details"
-    }
+    assert found.json == {"error": "internal error; the terminal of the server shows the details"}
     assert b"secret" not in found.body
     time.sleep(0.2)
     assert "secret details" in caplog.text

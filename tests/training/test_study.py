@@ -70,6 +70,7 @@ def test_pairs_of_one_form_are_not_judged():
     study = learn(ONE)
     assert study.held is None
     assert "all pairs have one form" in str(study)
+    assert learn(ONE + TWICE, folds=0).held is None
 
 
 def test_compound_target_words_are_read_apart():
@@ -94,7 +95,7 @@ def test_a_second_model_answers_what_the_rules_refuse():
     ("pairs", "more", "message"),
     [
         ([], {}, "there are no pairs"),
-        (ONE, {"folds": 1}, "folds is 1; it must be 2 or more"),
+        (ONE, {"folds": 1}, "folds is 1; it must be 0, or 2 or more"),
         (ONE, {"suggestions": 0}, "suggestions is 0"),
     ],
 )

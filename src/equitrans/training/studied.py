@@ -97,7 +97,11 @@ def _parts(study: "Study") -> Iterator[tuple[str, list[str], list[Row]]]:
 def _judged(study: "Study") -> tuple[str, list[str], list[Row]]:
     held = study.held
     if held is None:
-        return "Held-out pairs", ["not judged: all pairs have one form"], []
+        return (
+            "Held-out pairs",
+            ["not judged: no folds, or all pairs have one form"],
+            [],
+        )
     total, (sure, sure_right) = len(held.report.pairs), held.sure
     about = [
         f"{held.folds} of {held.planned} folds over forms: the models that answer have seen no "
