@@ -10,6 +10,7 @@ from equitrans.errors import DataError, EquitransError, shown
 from equitrans.files import check_visible
 from equitrans.models.recursive.licences import ROOT, Licences
 from equitrans.models.recursive.rules import HOLE, Form, Grammar, Rule
+from equitrans.models.recursive.shown import derivation_html, grammar_html
 from equitrans.paper import Symmetry
 
 LARGEST = 2**53
@@ -40,17 +41,17 @@ class Learned:
     """Other grammars of nearly as few bits, each with the bits it takes more."""
     parts: tuple[Form, ...] = ()
     """Parts of training sentences that may be sentences."""
+    _repr_html_ = grammar_html
 
     def __str__(self) -> str:
         """A line for each rule with its support, and a line for each warning."""
-        explained = self.pairs - len(self.exceptions)
+        explained = f"{self.pairs - len(self.exceptions)} of {self.pairs} distinct pairs explained"
         width = max(map(len, self.texts), default=0)
         rows = zip(self.texts, self.support, strict=True)
         return "\n".join(
             [
-                f"{len(self.texts)} rules, {self.bits:.0f} bits; "
-                f"{explained} of {self.pairs} distinct pairs explained",
-                *(f"  {text:{width}}  {n} {'pair' if n == 1 else 'pairs'}" for text, n in rows),
+                f"{len(self.texts)} rules, {self.bits:.0f} bits; {explained}",
+                *(f"  {text:{width}}  {n} pair{'' if n == 1 else 's'}" for text, n in rows),
                 *(f"warning: {warning}" for warning in self.warnings),
             ]
         )
@@ -89,6 +90,7 @@ class Derivation:
     root: Node
     alignments: int
     """Number of alignments that the grammar gives the sentence."""
+    _repr_html_ = derivation_html
 
     def __str__(self) -> str:
         return "\n".join(
@@ -177,11 +179,8 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
     names = Names(symmetry)
 
     def sides(rule: Rule) -> dict[str, Any]:
-        return {
-            "text": names.rule(rule),
-            "left": [symbol(s) for s in rule.left],
-            "right": [k if k >= 0 else symmetry.target.decode([~k])[0] for k in rule.right],
-        }
+        right = [k if k >= 0 else symmetry.target.decode([~k])[0] for k in rule.right]
+        return {"text": names.rule(rule), "left": list(map(symbol, rule.left)), "right": right}
 
     content: dict[str, Any] = {
         "rules": [
