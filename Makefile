@@ -7,8 +7,14 @@ BIN := .venv/bin
 demo: .venv/installed
 	$(BIN)/python examples/demo.py demo
 
+# Types and shapes are checked at run time where tensors are computed; it makes training three times slower, so the
+# tests of the rooms above go without.
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile
+SHAPES = --jaxtyping-packages=equitrans,beartype.beartype
+
 test: .venv/installed browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST) $(SHAPES) tests/paper tests/data tests/models tests/analysis
+	$(PYTEST) tests/training tests/experiments tests/explorer tests/cli tests/system src
 
 check: lint types docs test
 
@@ -16,10 +22,10 @@ check: lint types docs test
 NUMERICAL = tests/paper tests/models tests/analysis tests/training
 
 test-sse: .venv/installed
-	ATEN_CPU_CAPABILITY=default DNNL_MAX_CPU_ISA=SSE41 $(BIN)/python -m pytest -n 2 --dist loadfile $(NUMERICAL)
+	ATEN_CPU_CAPABILITY=default DNNL_MAX_CPU_ISA=SSE41 $(PYTEST) $(SHAPES) $(NUMERICAL)
 
 test-avx2: .venv/installed
-	ATEN_CPU_CAPABILITY=avx2 DNNL_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n 2 --dist loadfile $(NUMERICAL)
+	ATEN_CPU_CAPABILITY=avx2 DNNL_MAX_CPU_ISA=AVX2 $(PYTEST) $(SHAPES) $(NUMERICAL)
 
 # The tests of the explorer's page need Chromium. Install it if this machine allows it.
 browser:

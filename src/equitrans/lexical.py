@@ -73,9 +73,8 @@ class LexicalClass:
             self._fill(side, columns)
         if not self.source:
             raise SymmetryError(f"{this} is empty; it needs at least one word on each side")
-        known = {*self.words[0], *self.words[1]}
         for spelling, word in self.aliases:
-            if word not in known or spelling in known:
+            if not any(word in side and spelling not in side for side in self.words):
                 raise SymmetryError(
                     f"{this}: alias {shown(spelling)} of {shown(word)}; expected a new spelling of "
                     "a word of the class"

@@ -7,6 +7,7 @@ checked before memory is allocated.
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
+from functools import cache
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -79,13 +80,19 @@ def check_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
             raise DataError(f"pair {number}: {error}") from None
 
 
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    """The types of the fields of a settings class; to find them takes longer than to check them."""
+    return get_type_hints(cls)
+
+
 def from_dict(cls: type[T], content: Any, *, section: str | None = None) -> T:
     """A settings dataclass from a dictionary. An unknown name or a value of the wrong type raises
     ConfigError.
     """
     if not isinstance(content, dict):
         raise ConfigError(f"{shown(content)} is not a table of settings")
-    hints = get_type_hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]
     known = fields(cls)  # type: ignore[arg-type]
     names = {f.name: hints[f.name] for f in known}
     for name in content:
@@ -112,7 +119,7 @@ def _as_real(value: Any, hint: Any) -> Any:
 
 def check_settings(section: str, settings: Any) -> None:
     """Raise ConfigError if a value does not have the type of its field."""
-    hints = get_type_hints(type(settings))
+    hints = _hints(type(settings))  # type: ignore[arg-type]
     for field in fields(settings):
         value, hint = getattr(settings, field.name), hints[field.name]
         if not _fits(value, hint):

@@ -119,6 +119,7 @@ def test_no_pairs_have_no_losses():
 def run_with_orbits(path, **settings):
     config = RunConfig(
         data=DataConfig(split="simple_p1", classes="verbs"),
+        model=TransducerConfig(embedding=8, hidden=8),
         training=TrainingConfig(epochs=4),
         orbits="walk right thrice after run",
         orbits_every=2,

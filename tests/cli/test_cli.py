@@ -77,7 +77,7 @@ def test_train_evaluate_predict(run, world, tmp_path):
 
 def test_dotted_settings_replace_those_of_the_recipe(run, tmp_path):
     status, _, err = run(
-        *("train", "--split", "jump_around_right", "--training.epochs", 2, "--model.hidden", 9),
+        *("train", "--split", "simple_p1", "--training.epochs", 2, "--model.hidden", 9),
         *("--classes", "verbs", "--out", tmp_path / "run", "--seed", 5),
     )
     assert status == 0
@@ -88,7 +88,7 @@ def test_dotted_settings_replace_those_of_the_recipe(run, tmp_path):
     assert content["seed"] == 5
     assert len((tmp_path / "run" / "epochs.jsonl").read_text().splitlines()) == 2
     status, printed, _ = run("evaluate", tmp_path / "run", "--json", "--width", 1)
-    assert json.loads(printed)["pairs"] == len(load_split("jump_around_right").test)
+    assert json.loads(printed)["pairs"] == len(load_split("simple_p1").test)
 
 
 def test_the_paper_s_recipes_and_their_swapped_sizes(run, tmp_path):

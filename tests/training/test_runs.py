@@ -119,7 +119,7 @@ def test_a_killed_run_is_resumed_and_ends_with_the_same_weights(files):
     )
     arguments = [
         *("train", "--data", str(files / "pairs.tsv"), "--classes", str(files / "classes.toml")),
-        *("--training.epochs", "40", "--model.hidden", "8", "--seed", "1", "--quiet"),
+        *("--training.epochs", "20", "--model.hidden", "8", "--seed", "1", "--quiet"),
     ]
 
     def start(*more):

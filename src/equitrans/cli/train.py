@@ -19,7 +19,7 @@ from equitrans.cli.arguments import Parser, find_device, refuse, set_threads
 from equitrans.cli.check import warn_of
 from equitrans.cli.console import Console
 from equitrans.cli.settings_files import MODE, read_config
-from equitrans.data import Data, HoldOut, load_data
+from equitrans.data import Data, HoldOut
 from equitrans.errors import ConfigError, few
 from equitrans.lexical import LexicalClass
 from equitrans.models import MODELS, find_model
@@ -76,8 +76,7 @@ def run(arguments: Sequence[str]) -> int:
         data = started.load_data()
     else:
         warn_of(console, config.data)
-        data = load_data(config.data, seed=config.seed)
-        data = training.with_best_classes(data, config.data, config.model)
+        data = training.load_with_best_classes(config.data, config.model, seed=config.seed)
         started = training.Run.create(asked.out, config, data)
         _describe(console, data, all_learned=config.model.learner == "rules")
 

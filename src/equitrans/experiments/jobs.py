@@ -12,11 +12,12 @@ import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from equitrans import analysis, training
-from equitrans.data import DataConfig, load_data
+from equitrans.data import DataConfig
 from equitrans.errors import DataError, DivergenceError, RunError
 from equitrans.files import locked
 from equitrans.models import MODELS, name_of
@@ -103,7 +104,7 @@ class Job:
         split, kind = str(self.config.data.split), name_of(self.config.model)
         return ", ".join([split, kind, *parts, f"seed {self.config.seed}"])
 
-    @property
+    @cached_property
     def name(self) -> str:
         """SPLIT/MODEL-HASH-SEED: the identity of a job, of its record and of its run directory.
 
@@ -153,8 +154,7 @@ def _perform(order: Order) -> Record:
         data = run.load_data()
     else:
         shutil.rmtree(path, ignore_errors=True)  # an interrupted creation
-        data = load_data(config.data, seed=config.seed)
-        data = training.with_best_classes(data, config.data, config.model)
+        data = training.load_with_best_classes(config.data, config.model, seed=config.seed)
         if job.official and data.origin != "official":
             raise DataError(f"{order.scan_dir} has no files of {config.data.split}")
         run = training.Run.create(path, config, data)

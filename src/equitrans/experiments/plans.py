@@ -48,11 +48,9 @@ class Row:
         """The trainings of one table cell, by seed; one training if learning uses no seed."""
         if self.settings is None or split not in self.splits:
             return []
-        jobs = [
-            Job.of(split, self.settings, seed=seed, width=self.width, official=official)
-            for seed in range(self.seeds)
-        ]
-        return jobs[:1] if jobs and jobs[0].config.model.learner == "rules" else jobs
+        first = Job.of(split, self.settings, seed=0, width=self.width, official=official)
+        seeds = 1 if first.config.model.learner == "rules" else self.seeds
+        return [replace(first, config=replace(first.config, seed=n)) for n in range(seeds)]
 
 
 @dataclass(frozen=True)

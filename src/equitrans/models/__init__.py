@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Node,
         RecursiveTransducer,
         Suggestion,
+        learn_from_brackets,
         learn_rules,
         learned_from_json,
         learned_to_json,

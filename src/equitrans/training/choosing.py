@@ -1,8 +1,10 @@
 """Choice between classes that pairs allow, together with the rules that each of them gives.
 
-Discovery names rivals to its classes where pairs are few. The best classes have the shortest
-description of everything: classes, rules, pairs that the rules do not explain, and sources. Without
-the sources, one big class would always win, because targets alone never object to it.
+Discovery names rivals to its classes where pairs are few. Besides, a small class that some pairs
+contradict may be a wrong merge, such as that of ``plus`` and ``times``. The best classes have the
+shortest description of everything: classes, rules, pairs that the rules do not explain, and
+sources. Without the sources, one big class would always win, because targets alone never object to
+it.
 """
 
 import math
@@ -13,9 +15,25 @@ from functools import partial
 
 import torch
 
-from equitrans.data import Data, DataConfig, Discovery, Pair, Reading, discover
-from equitrans.models import ModelConfig, TransducerConfig, build, learn_rules
+from equitrans.data import Data, DataConfig, Discovery, Pair, Reading, discover, load_data
+from equitrans.models import ModelConfig, TransducerConfig, build, learn_from_brackets, learn_rules
 from equitrans.paper import LexicalClass, Symmetry
+
+SMALL = 4
+"""Largest number of rows of a class that may be undone."""
+
+MANY = 1000
+"""Number of distinct pairs from which no class is undone: then discovery sees contradictions."""
+
+TRIED = 2000
+"""Number of pairs that show whether the brackets of targets explain pairs without classes."""
+
+
+def load_with_best_classes(config: DataConfig, model: ModelConfig, *, seed: int) -> Data:
+    """The data that settings describe, with the best classes for a model."""
+    later = config.classes == "discover" and model.learner == "rules"
+    data = load_data(config, seed=seed, classes=() if later else None)
+    return with_best_classes(data, config, model)
 
 
 def with_best_classes(data: Data, config: DataConfig, model: ModelConfig) -> Data:
@@ -23,8 +41,20 @@ def with_best_classes(data: Data, config: DataConfig, model: ModelConfig) -> Dat
     if config.classes != "discover" or model.learner != "rules":
         return data
     pairs = data.train + data.valid
+    if explained_by_brackets(Reading(split=data.reading.split).pairs(pairs)):
+        return replace(data, classes=(), reading=replace(data.reading, classes=()))
     classes = best_classes(pairs, find_classes(pairs, data.reading), data.reading)
     return replace(data, classes=classes, reading=replace(data.reading, classes=classes))
+
+
+def explained_by_brackets(pairs: Sequence[Pair]) -> bool:
+    """Whether the brackets of targets explain most of the pairs. Rules with types for words need no
+    classes then.
+    """
+    sample = pairs[:: -(-len(pairs) // TRIED)]
+    config = TransducerConfig(aligner="recursive")
+    symmetry = Symmetry.of((), sample, config.group)
+    return learn_from_brackets(sample, symmetry, partial(build, config, symmetry)) is not None
 
 
 def find_classes(pairs: Sequence[Pair], reading: Reading) -> Discovery:
@@ -35,11 +65,31 @@ def find_classes(pairs: Sequence[Pair], reading: Reading) -> Discovery:
 def best_classes(
     pairs: Sequence[Pair], found: Discovery, reading: Reading
 ) -> tuple[LexicalClass, ...]:
-    """The discovered classes, or their rivals if these have a shorter description."""
-    if not found.rivals:
+    """The discovered classes, or others if these have a shorter description: their rivals, or
+    classes without small ones that some pairs contradict.
+    """
+    doubtful = [
+        c
+        for c, evidence in zip(found.classes, found.evidence, strict=True)
+        if evidence.contradicted and not c.is_open and len(c.source) <= SMALL
+    ]
+    if len(set(pairs)) >= MANY:
+        doubtful = []
+    if not found.rivals and not doubtful:
         return found.classes
-    every = (found.classes, *found.rivals)
-    return min(every, key=lambda classes: total_bits(pairs, replace(reading, classes=classes)))
+
+    def bits(classes: tuple[LexicalClass, ...]) -> float:
+        return total_bits(pairs, replace(reading, classes=classes))
+
+    fewest, best = min(
+        ((bits(classes), classes) for classes in (found.classes, *found.rivals)),
+        key=lambda it: it[0],
+    )
+    for c in doubtful:
+        fewer = tuple(other for other in best if other != c)
+        if fewer != best and (found_bits := bits(fewer)) < fewest:
+            fewest, best = found_bits, fewer
+    return best
 
 
 def total_bits(pairs: Sequence[Pair], reading: Reading) -> float:

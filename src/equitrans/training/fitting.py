@@ -22,7 +22,7 @@ from equitrans.models import ModelConfig, TransducerConfig, name_of
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_iterable, check_pairs, check_seed
 from equitrans.training.cards import Origin
-from equitrans.training.choosing import best_classes, find_classes
+from equitrans.training.choosing import best_classes, explained_by_brackets, find_classes
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.learning import longest_prediction, start
 from equitrans.training.misfit import misfit_warning
@@ -89,9 +89,12 @@ def fitted(
     check_pairs(pairs)
     if classes == "discover":
         reading = Reading((), characters, split_words)
-        found = find_classes(pairs, reading)
         rules = model.learner == "rules"
-        classes = best_classes(pairs, found, reading) if rules else found.classes
+        if rules and explained_by_brackets(Reading(split=split_words).pairs(pairs)):
+            classes = ()
+        else:
+            found = find_classes(pairs, reading)
+            classes = best_classes(pairs, found, reading) if rules else found.classes
     reading = Reading(check_classes(classes), characters, split_words)
     with _ONE_AT_A_TIME:
         trained = _fit(pairs, reading, model, training, seed=seed)

@@ -154,9 +154,9 @@ def test_misfits_are_rules_in_holes_that_no_target_needs():
     form = (A, AND, A, TWICE)
     learner = learned([seen((B,), "\0"), seen(form, "\0\2\2")], BOTH, WORD, DOUBLE)
     # the target is not that of (a and a) twice
-    assert learner.misfits() == {(2, 0, 0), (0, 2, 1)}
+    assert learner.misfits() == {(DOUBLE, 0, BOTH), (BOTH, 2, WORD)}
     learner = learned([seen(form, "\0\2\0\2")], BOTH, WORD, DOUBLE)
-    assert learner.misfits() == {(0, 2, 2), (2, 0, 1)}
+    assert learner.misfits() == {(BOTH, 2, DOUBLE), (DOUBLE, 0, WORD)}
     nothing = learned([seen((A,), "\0")], BOTH, WORD, DOUBLE)
     assert nothing.misfits() == set()
 
@@ -165,7 +165,7 @@ def test_rules_in_dropped_holes_are_not_misfits():
     form = (A, FIRST, A, FIRST, A)
     learner = learned([seen(form, "\0")], BOTH, DOUBLE, WORD, KEEP)
     # the first hole may also hold (a first a) for the same target; the last hole is dropped
-    assert learner.misfits() <= {(3, 0, 2), (3, 0, 3)}
+    assert learner.misfits() <= {(KEEP, 0, WORD), (KEEP, 0, KEEP)}
     assert len(learner.misfits()) == 1
 
 

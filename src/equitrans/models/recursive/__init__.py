@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         learned_from_json,
         learned_to_json,
     )
-    from equitrans.models.recursive.learn import learn_rules
+    from equitrans.models.recursive.learn import learn_from_brackets, learn_rules
     from equitrans.models.recursive.model import RecursiveTransducer
     from equitrans.models.recursive.suggestions import Suggestion, suggest
 

@@ -239,8 +239,8 @@ class RecursiveAligner(nn.Module):
         self.grammar, self.classes, self.licences = grammar, classes, licences
         n, k = len(grammar), grammar.most_holes
         self.rule = nn.Parameter(torch.zeros(n))
-        self.child = nn.Parameter(torch.zeros(n, k, n))
-        self.holds = nn.Parameter(torch.zeros(n, k, len(classes)))
+        self.child = nn.Parameter(torch.zeros(grammar.parents, k, n))
+        self.holds = nn.Parameter(torch.zeros(grammar.parents, k, len(classes)))
         self.root = nn.Parameter(torch.zeros(n))
         self._memory: dict[Form, tuple[list[Alignment], bool]] = {}
         self._remembered = 0

@@ -15,6 +15,7 @@ from itertools import product
 from typing import Generic, TypeVar
 
 from equitrans.models.recursive.rules import Form, Grammar, Span, Yield
+from equitrans.models.recursive.uses import constant, operate
 
 W = TypeVar("W")
 
@@ -61,13 +62,14 @@ def yield_of(grammar: Grammar, tree: Tree) -> Yield:
 def origins_of(grammar: Grammar, tree: Tree) -> list[int]:
     """The source position of every word of the yield; for a constant, its rule's first word."""
 
-    def origins(node: Tree, below: dict[int, list[int]]) -> list[int]:
-        rule, out = grammar.rules[node.rule], []
-        for k in rule.right:
-            out += below[k] if k in below else [node.spans[k if k >= 0 else rule.anchor][0]]
-        return out
+    def origins(node: Tree, below: dict[int, list[tuple[str, int]]]) -> list[tuple[str, int]]:
+        rule = grammar.rules[node.rule]
+        own = {k: [(chr(i), i)] for k, (i, _) in enumerate(node.spans) if k not in below}
+        anchor = node.spans[rule.anchor][0]
+        parts = {**own, **below}
+        return operate(rule.right, parts, lambda word: [(constant(word), anchor)], [])
 
-    return tree.fold(origins)
+    return [origin for _, origin in tree.fold(origins)]
 
 
 V = TypeVar("V")
@@ -95,6 +97,7 @@ def inside(grammar: Grammar, form: Form, semiring: Semiring[V]) -> dict[int, V]:
     fillings: dict[tuple[int, int, Span], V] = {}
     for span, analyses in grammar.analyses(form).items():
         here: dict[int, V] = {}
+        chart[span] = here  # a rule that is a single hole has the span of what is in it
         for r, spans in analyses:
             holes = []
             for k, place in enumerate(grammar.rules[r].holes):
@@ -235,6 +238,7 @@ def parse(grammar: Grammar, form: Form, target: Target) -> Parse:
     spans = grammar.analyses(form)
     for span, analyses in spans.items():
         here: dict[str, Step] = {}
+        found[span] = here
         for r, places in analyses:
             rule = grammar.rules[r]
             used = rule.used
@@ -252,9 +256,9 @@ def parse(grammar: Grammar, form: Form, target: Target) -> Parse:
                         here[text] = (cost, r, places, texts)
                 elif pieces.fits(text):
                     here[text] = (cost, r, places, texts)
-        if here:
-            if len(here) > KEPT_YIELDS:
-                kept = sorted(here, key=lambda y: (here[y][0], y))[:KEPT_YIELDS]
-                here = {y: here[y] for y in kept}
-            found[span] = here
+        if not here:
+            del found[span]
+        elif len(here) > KEPT_YIELDS:
+            kept = sorted(here, key=lambda y: (here[y][0], y))[:KEPT_YIELDS]
+            found[span] = {y: here[y] for y in kept}
     return Parse(form, target, frozenset(spans), found, grammar)

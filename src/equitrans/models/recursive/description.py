@@ -41,6 +41,10 @@ class Code:
         """Bits of a place on the right side of a rule with ``symbols`` symbols on its left side."""
         return KIND + math.log2(symbols)
 
+    def signs(self, signs: int, words: int, constants: int) -> float:
+        """Bits of signs and ends, some of which are words and constants."""
+        return KIND * signs + words * math.log2(self.symbols) + constants * math.log2(self.targets)
+
     def rules(self, rules: Iterable[Rule]) -> float:
         """Bits of a set of rules. The first mention of a word is free, because both vocabularies
         are known.

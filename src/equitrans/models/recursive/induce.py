@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.memory import Memory
 from equitrans.models.recursive.observe import Observation, Observations
 from equitrans.models.recursive.passes import Learner, Report
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
@@ -39,6 +40,9 @@ class Induction:
     bits: float
     rivals: tuple[tuple[float, Grammar], ...] = ()
     """Other grammars of nearly as few bits, each with the bits it takes more."""
+    others: tuple["Induction", ...] = ()
+    """Results of other starts on the shortest observations, fewest bits first. Bits do not tell
+    whether the derivations that weights prefer are the right ones."""
 
 
 def induce(seen: Observations, report: Report | None = None) -> Induction:
@@ -50,16 +54,20 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
     given up.
     """
     short = seen.all[:SHORT]
-    code = Code(seen.symbols, seen.targets, _noise(seen.wrong, seen.count))
+    code = Code(seen.symbols, seen.targets, seen.noise)
     found: list[Induction] = []
+    memory = Memory()
 
     def try_start(start: Grammar, *, juxtapose: bool = False) -> None:
         limit = GIVE_UP * min((induced.bits for induced in found), default=math.inf)
-        learner = Learner(short, code, start, juxtapose=juxtapose, limit=limit, report=report)
+        learner = Learner(
+            short, code, start, juxtapose=juxtapose, limit=limit, report=report, memory=memory
+        )
         found.append(_induce(learner))
 
     drafts = [
-        _draft(Learner(short, code, Grammar([rule]), report=report)) for rule in _class_words(short)
+        _draft(Learner(short, code, Grammar([rule]), report=report, memory=memory))
+        for rule in _class_words(short)
     ]
     least = min((bits for bits, _ in drafts), default=0.0)
     for bits, start in sorted(drafts, key=lambda draft: draft[0]):
@@ -92,8 +100,10 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
         if 0 <= induced.bits - best.bits < NEAR_TIE
     }
     rivals.pop(frozenset(best.grammar.rules), None)
+    others = {frozenset(o.grammar.rules): o for o in found if not o.lost and o is not best}
+    others.pop(frozenset(best.grammar.rules), None)
     if len(short) < len(seen.all):
-        before, best = best, _extend(Learner(seen.all, code, best.grammar, report=report))
+        before, best = best, extend_grammar(seen, best, report)
         # what was added for longer observations is added to a rival too, and then all decide
         added = [rule for rule in best.grammar.rules if rule not in before.grammar]
         least = _bits(seen, code, best.grammar)
@@ -104,13 +114,17 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
             if 0 <= (more := _bits(seen, code, rival) - least) < NEAR_TIE
         }
         rivals.pop(frozenset(best.grammar.rules), None)
-    return replace(best, rivals=tuple(rivals.values()))
+    return replace(
+        best,
+        rivals=tuple(rivals.values()),
+        others=tuple(sorted(others.values(), key=lambda induced: induced.bits)),
+    )
 
 
 def _bits(seen: Observations, code: Code, grammar: Grammar) -> float:
     """The description length of all observations with a grammar."""
     learner = Learner(seen.all, code, grammar)
-    return learner.bits([o for o in seen.all if learner.parse(o).root is None])
+    return learner.bits([o for o in seen.all if not learner.parse(o).is_derived])
 
 
 def _class_words(observations: Iterable[Observation]) -> list[Rule]:
@@ -130,11 +144,6 @@ def _single_word_rules(grammar: Grammar) -> list[Rule]:
     return [rule for rule in grammar.rules if len(rule.left) == 1]
 
 
-def _noise(wrong: int, pairs: int) -> float:
-    """The estimated share of wrong pairs, above 0 and at most a half."""
-    return min((wrong + 0.1) / (pairs + 1), 0.5)
-
-
 def _suggests_juxtaposition(grammar: Grammar) -> bool:
     """Whether two left sides differ by a hole at one end, as in ``a □`` and ``a``."""
     lefts = {rule.left for rule in grammar.rules}
@@ -145,9 +154,12 @@ def _suggests_juxtaposition(grammar: Grammar) -> bool:
     )
 
 
-def _extend(learner: Learner) -> Induction:
+def extend_grammar(
+    seen: Observations, induced: Induction, report: Report | None = None
+) -> Induction:
     """Extend a grammar of the shortest observations to all observations in one pass."""
-    start, code = learner.grammar, learner.code
+    start, code = induced.grammar, induced.code
+    learner = Learner(seen.all, code, start, report=report)
     lost = learner.learn()
     if learner.grammar is not start:
         lost = learner.prune()

@@ -1,20 +1,26 @@
 """A learned grammar with its evidence, its JSON format, and derivations as text."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from string import ascii_uppercase
 from typing import Any
 
 from equitrans.data import Pair
-from equitrans.errors import DataError, EquitransError, shown
+from equitrans.errors import DataError, EquitransError, few, shown
 from equitrans.files import check_visible
 from equitrans.models.recursive.licences import ROOT, Licences
+from equitrans.models.recursive.names import Names as Names
 from equitrans.models.recursive.rules import HOLE, Form, Grammar, Rule
 from equitrans.models.recursive.shown import derivation_html, grammar_html
+from equitrans.models.recursive.typed import TypedGrammar, WalkedLicences
+from equitrans.models.recursive.uses import PLAIN, VARIABLE, Operation, Use
 from equitrans.paper import Symmetry
 
 LARGEST = 2**53
 """Largest accepted number; floats are exact for all integers up to it."""
+
+
+WORDS = 10
+"""Number of translations of single words in the text of a grammar that has holes for them."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +51,19 @@ class Learned:
 
     def __str__(self) -> str:
         """A line for each rule with its support, and a line for each warning."""
-        explained = f"{self.pairs - len(self.exceptions)} of {self.pairs} distinct pairs explained"
-        width = max(map(len, self.texts), default=0)
-        rows = zip(self.texts, self.support, strict=True)
+        explained = self.pairs - len(self.exceptions)
+        rows = [*zip(self.texts, self.support, strict=True)]
+        words = rows[self.grammar.parents :]
+        rows = rows[: self.grammar.parents]
+        width = max([len(text) for text, _ in rows], default=0)
+        shown = ", ".join(text for text, _ in words[:WORDS])
+        more = f" and {len(words) - WORDS} more" if len(words) > WORDS else ""
         return "\n".join(
             [
-                f"{len(self.texts)} rules, {self.bits:.0f} bits; {explained}",
-                *(f"  {text:{width}}  {n} pair{'' if n == 1 else 's'}" for text, n in rows),
+                f"{len(rows)} rules, {self.bits:.0f} bits; "
+                f"{explained} of {self.pairs} distinct pairs explained",
+                *(f"  {text:{width}}  {n} {'pair' if n == 1 else 'pairs'}" for text, n in rows),
+                *([f"{len(words)} words: {shown}{more}"] if words else []),
                 *(f"warning: {warning}" for warning in self.warnings),
             ]
         )
@@ -99,70 +111,6 @@ class Derivation:
         )
 
 
-class Names:
-    """Writes rules as text: classes in angle brackets, holes as □, constants in quotes."""
-
-    def __init__(self, symmetry: Symmetry) -> None:
-        self._symmetry = symmetry
-        self._symbols: dict[int, str] = {}
-        for word, number in symmetry.source.index.items():
-            name = symmetry.template([word])[0]
-            self._symbols.setdefault(symmetry.source_classes[number], name)
-
-    def rule(self, rule: Rule, holes: Mapping[int, str] | None = None) -> str:
-        """A rule as text, with the categories of some holes."""
-        right = " ".join(str(k) if k >= 0 else f"{self._word(~k)!r}" for k in rule.right)
-        return f"{self.left(rule, holes or {})} → {right}".rstrip()
-
-    def left(self, rule: Rule, holes: Mapping[int, str]) -> str:
-        """The left side of a rule as text, with the categories of some holes."""
-        names = {place: f"□{holes.get(k, '')}" for k, place in enumerate(rule.holes)}
-        return " ".join(
-            names[k] if s == HOLE else self._symbols[s] for k, s in enumerate(rule.left)
-        )
-
-    def rules(self, grammar: Grammar, licences: Licences | None) -> tuple[str, ...]:
-        """All rules as text; holes have categories if there are several."""
-        if licences is None or len(licences.categories) < 2:
-            return tuple(map(self.rule, grammar.rules))
-        names = self.categories(grammar, licences)
-        return tuple(
-            self.rule(
-                rule,
-                {
-                    k: "|".join(names[c] for c in licences.of((r, k)))
-                    for k in range(len(rule.holes))
-                },
-            )
-            for r, rule in enumerate(grammar.rules)
-        )
-
-    def categories(self, grammar: Grammar, licences: Licences) -> list[str]:
-        """The name of each category: that of the one class in it, ``sentence`` for rules that stand
-        at the root, or a letter.
-        """
-        found: list[str] = []
-        letters = iter(ascii_uppercase)
-        for rules in licences.categories:
-            members = [grammar.rules[r] for r in sorted(rules)]
-            classes = {
-                self._symbols[rule.left[0]]
-                for rule in members
-                if len(rule.left) == 1 and rule.right == (0,)
-            }
-            if len(classes) == 1 and not all(licences.accepts(ROOT, r) for r in rules):
-                name = classes.pop().strip("<>")
-            elif all(licences.accepts(ROOT, r) for r in rules):
-                name = "sentence"
-            else:
-                name = next(letters, "other")
-            found.append(name if name not in found else f"{name}{len(found)}")
-        return found
-
-    def _word(self, word: int) -> str:
-        return self._symmetry.target.decode([word])[0]
-
-
 def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
     """A learned grammar as JSON: holes are null, classes are objects, words are strings."""
     columns = zip(symmetry.labels, symmetry.members[0], strict=True)
@@ -179,8 +127,11 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
     names = Names(symmetry)
 
     def sides(rule: Rule) -> dict[str, Any]:
-        right = [k if k >= 0 else symmetry.target.decode([~k])[0] for k in rule.right]
-        return {"text": names.rule(rule), "left": list(map(symbol, rule.left)), "right": right}
+        return {
+            "text": names.rule(rule),
+            "left": [symbol(s) for s in rule.left],
+            "right": [_written(k, symmetry) for k in rule.right],
+        }
 
     content: dict[str, Any] = {
         "rules": [
@@ -196,6 +147,8 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
         "bits": learned.bits,
         "noise": learned.noise,
     }
+    if isinstance(learned.grammar, TypedGrammar):
+        content["typed"] = True
     if learned.parts:
         content["parts"] = [[symbol(s) for s in form] for form in learned.parts]
     if learned.rivals:
@@ -210,6 +163,25 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
         for r, (rule, table) in enumerate(tables):
             table["holes"] = [sorted(found.get((r, k), ())) for k in range(len(rule.holes))]
     return content
+
+
+def _written(k: int, symmetry: Symmetry) -> Any:
+    """A part of a right side as JSON: a place, a word, null for the variable, or an object for an
+    operation on a part.
+    """
+    if k == ~VARIABLE:
+        return None
+    if k < 0:
+        return symmetry.target.decode([~k])[0]
+    if k < PLAIN:
+        return k
+    use = Use.of(k)
+    found: dict[str, Any] = {"part": use.place, "do": use.operation.name.lower()}
+    if use.operation == Operation.FILL:
+        found["by"] = use.other
+    if use.bracket:
+        found["before"] = symmetry.target.decode([use.bracket])[0]
+    return found
 
 
 def learned_from_json(content: dict[str, Any], symmetry: Symmetry) -> Learned:
@@ -239,7 +211,22 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
             raise DataError(f"{shown(s)} is in a class; expected a word of no class, or the class")
         return symmetry.source_classes[word]
 
+    def use(k: dict[str, Any], left: list[Any]) -> int:
+        name = k.get("do")
+        if not isinstance(name, str) or name.upper() not in Operation.__members__:
+            names = few([o.name.lower() for o in Operation], 10)
+            raise DataError(f"operation {shown(name)}; expected one of {names}")
+        parts = [place(k.get("part"), left), place(k.get("by", 0), left) if "by" in k else 0]
+        (bracket,) = symmetry.target.encode([k["before"]]) if "before" in k else (0,)
+        if min(parts) < 0:
+            raise DataError(f"invalid part in {shown(k)}; expected the place of a class or hole")
+        return Use(parts[0], Operation[name.upper()], parts[1], bracket).number
+
     def place(k: Any, left: list[Any]) -> int:
+        if k is None and content.get("typed"):
+            return ~VARIABLE
+        if isinstance(k, dict):
+            return use(k, left)
         if isinstance(k, str):
             (word,) = symmetry.target.encode([k])
             if word in target_homes:
@@ -275,6 +262,9 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
     rivals = _listed(content, "rivals", dict) if "rivals" in content else []
     parts = _listed(content, "parts", list) if "parts" in content else []
     licences = _licences(content, grammar) if "root" in content else None
+    if content.get("typed") and licences is not None:
+        licences = WalkedLicences(grammar, licences.needed)
+        grammar = TypedGrammar(grammar.rules, licences.accepted)
     return Learned(
         grammar=grammar,
         texts=Names(symmetry).rules(grammar, licences),

@@ -5,6 +5,8 @@ Learning is deterministic. It chooses rules by description length and needs no v
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 import torch
@@ -12,12 +14,14 @@ from torch import Tensor
 
 from equitrans.data import Pair
 from equitrans.models.recursive.chart import parse, yield_of
-from equitrans.models.recursive.induce import Induction, induce
+from equitrans.models.recursive.decompose import decompose
+from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.induce import Induction, extend_grammar, induce
 from equitrans.models.recursive.io import Learned, Names
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
 from equitrans.models.recursive.passes import Report, silent
-from equitrans.models.recursive.rules import Form, Yield
+from equitrans.models.recursive.rules import Form, Rule, Yield, constant_word
 from equitrans.models.recursive.suggestions import parts
 from equitrans.models.recursive.weights import fit_weights
 from equitrans.paper import Model, Symmetry
@@ -32,8 +36,15 @@ seen fewer than ``FEW_FORMS`` forms, because few forms need many rules in any ca
 RIVAL_RULES = 4
 """Largest number of rules of another grammar in a warning."""
 
+OTHERS = 3
+"""Largest number of grammars from other starts that are weighed if the best one gets pairs wrong
+that it derives: bits of rules do not tell which derivations weights prefer."""
+
 UNEXPLAINED = 0.2
 """Share of pairs without an explanation; above it the model warns."""
+
+TRIED = 300
+"""Number of pairs that show whether the brackets of targets explain the pairs."""
 
 OUTSIDE = "rules of this kind may be unable to express the data"
 
@@ -50,17 +61,100 @@ def learn_rules(
     pairs, report = list(pairs), report or silent
     report(f"observing: {len(pairs)} pairs")
     seen = observe(pairs, symmetry)
+    bracketed = learn_from_brackets(pairs, symmetry, build)
+    if bracketed is not None:
+        code = Code(seen.symbols, seen.targets, seen.noise)
+        grammar = bracketed.aligner.grammar
+        fit_translator(bracketed, pairs)
+        report(f"checking: {len(pairs)} pairs")
+        found = Induction(grammar, code, (), code.rules(grammar.rules))
+        bracketed.take(_report(bracketed, pairs, seen, found, 0.0))
+        return bracketed.eval()
     induced = induce(seen, report)
-    model = build(Learned(induced.grammar, (), 0))
+
+    def weighed(induced: Induction) -> "_Weighed":
+        model = _built(build, Learned(induced.grammar, (), 0))
+        report(f"weighing: {len(induced.grammar)} rules")
+        derived = _derived(seen, induced)
+        fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
+        model.take(Learned(induced.grammar, (), 0, licences=fitted.licences))
+        fit_translator(model, pairs)
+        report(f"checking: {len(pairs)} pairs")
+        model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
+        wrong = {pair for pair, _ in model.learned.exceptions}
+        missed = tuple(o for o in derived if not wrong.isdisjoint(o.pairs))
+        return _Weighed(model.eval(), induced, missed)
+
+    best = weighed(induced)
+    for other in induced.others[:OTHERS] if best.missed else ():
+        if other.bits < best.bits:
+            rival = weighed(extend_grammar(seen, other, report))
+            best = min(best, rival, key=lambda it: it.bits)
+    if rules := best.missing_rules():
+        whole = replace(best.induced, grammar=best.induced.grammar.plus(rules))
+        more = whole.code.rules(whole.grammar.rules) - whole.code.rules(best.induced.grammar.rules)
+        rival = weighed(replace(whole, bits=best.induced.bits + more))
+        best = min(best, rival, key=lambda it: it.bits)
+    return best.model
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """A model with weights, and observations that its grammar derives and that it gets wrong."""
+
+    model: RecursiveTransducer
+    induced: Induction
+    missed: tuple[Observation, ...]
+
+    @cached_property
+    def bits(self) -> float:
+        """Bits of the rules, of pairs that they do not derive, and of those that are wrong."""
+        return self.induced.bits + sum(map(self._cost, self.missed))
+
+    def _cost(self, o: Observation) -> float:
+        return o.count * self.induced.code.contradiction(len(o.target))
+
+    def missing_rules(self) -> list[Rule]:
+        """Rules for whole forms that are wrong now, where a rule takes fewer bits."""
+        rules = {
+            o: Rule(o.form, tuple(_place(min(atoms)) for atoms in o.target)) for o in self.missed
+        }
+        return [rule for o, rule in rules.items() if self.induced.code.rule(rule) < self._cost(o)]
+
+
+def _place(atom: str) -> int:
+    """A place of the right side of a rule for a whole form."""
+    word = constant_word(atom)
+    return ord(atom) if word is None else ~word
+
+
+def _built(build: Callable[[Learned], Model], learned: Learned) -> RecursiveTransducer:
+    model = build(learned)
     assert isinstance(model, RecursiveTransducer)
-    report(f"weighing: {len(induced.grammar)} rules")
-    derived = _derived(seen, induced)
-    fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
-    model.take(Learned(induced.grammar, (), 0, licences=fitted.licences))
-    fit_translator(model, pairs)
-    report(f"checking: {len(pairs)} pairs")
-    model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
-    return model.eval()
+    return model
+
+
+def learn_from_brackets(
+    pairs: Sequence[Pair], symmetry: Symmetry, build: Callable[[Learned], Model]
+) -> RecursiveTransducer | None:
+    """The model that follows from the brackets of the targets; None if they have none, or if it
+    does not explain most of the pairs.
+    """
+    found = decompose(pairs, symmetry)
+    if found is None:
+        return None
+    with torch.random.fork_rng(devices=[]):
+        model = _built(build, Learned(found.grammar, (), 0, licences=found.licences))
+    model.aligner.load(found.weights(model.aligner))
+    sample = pairs[:: -(-len(pairs) // TRIED)]
+    right = 0
+    for pair in sample:
+        words = symmetry.source.encode(pair.source)
+        tree = model.aligner.tree(model.form(words))
+        text = None if tree is None else yield_of(found.grammar, tree)
+        if isinstance(text, str):
+            right += symmetry.target.decode(model.read_off(words, text)) == pair.target
+    return model if right >= (1 - UNEXPLAINED) * len(sample) else None
 
 
 def fit_translator(model: RecursiveTransducer, pairs: Iterable[Pair] = ()) -> None:
@@ -209,6 +303,6 @@ def _warnings(
             "sentences are guesses"
         )
     for r, rule in enumerate(rules):
-        if support[r] <= 1:
+        if support[r] <= 1 and r < model.aligner.grammar.parents:
             found.append(f"{'only 1' if support[r] else 'no'} pair supports {names.rule(rule)}")
     return found

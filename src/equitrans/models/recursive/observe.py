@@ -63,6 +63,11 @@ class Observations:
     targets: int
     """Number of distinct target words, at least 2."""
 
+    @property
+    def noise(self) -> float:
+        """The estimated share of wrong pairs, above 0 and at most a half."""
+        return min((self.wrong + 0.1) / (self.count + 1), 0.5)
+
 
 def observe(pairs: Iterable[Pair], symmetry: Symmetry) -> Observations:
     """Group pairs by form and intersect the possible origins of their target words."""

@@ -3,9 +3,11 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from equitrans.models.recursive.chart import Parse, parse
+from equitrans.models.recursive.bounds import fits
 from equitrans.models.recursive.description import Code, choice
+from equitrans.models.recursive.memory import Memory, Parsed
 from equitrans.models.recursive.observe import Observation
 from equitrans.models.recursive.rules import Grammar, Rule
 from equitrans.models.recursive.search import Explanation, explain
@@ -46,9 +48,10 @@ class Learner:
         juxtapose: bool = False,
         limit: float = math.inf,
         report: Report | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self.observations, self.code, self.juxtapose = observations, code, juxtapose
-        self.report = report or silent
+        self.report, self._memory = report or silent, memory
         self.grammar, self.limit = start, limit
         self.spent = 0.0
         """Bits of the rules that this pass added and of the pairs that it could not explain. The
@@ -57,8 +60,14 @@ class Learner:
         self.rejected: Counter[frozenset[Rule]] = Counter()
         """Explanations that were found but not used, with the number of times."""
 
-    def parse(self, o: Observation, grammar: Grammar | None = None) -> Parse:
-        return parse(self.grammar if grammar is None else grammar, o.form, o.target)
+    def parse(self, o: Observation, grammar: Grammar | None = None) -> Parsed:
+        find = Parsed.of if self._memory is None else self._memory.parse
+        return find(self.grammar if grammar is None else grammar, o.form, o.target)
+
+    def explain(self, o: Observation, **options: Any) -> list[Explanation]:
+        """Sets of new rules that derive an observation, cheapest first."""
+        find = explain if self._memory is None else self._memory.explain
+        return find(self.grammar, o.form, o.target, self.code, **options)
 
     def learn(self) -> list[Observation]:
         """Explain all observations once, contradictions of the grammar last; return the
@@ -73,7 +82,7 @@ class Learner:
             if at % REPORTED == 0:
                 self.report(f"searching: {self._counts(at)}")
             parsed = self.parse(o)
-            if parsed.root is not None:
+            if parsed.is_derived:
                 continue
             missed.append(o)
             if parsed.derives_form:
@@ -82,9 +91,9 @@ class Learner:
             self._explain(o, self.observations[at + 1 :])
             self.report(f"searching: {self._counts(at + 1)}")
         for at, o in enumerate(contradicting):
-            if self.parse(o).root is None:
+            if not self.parse(o).is_derived:
                 self._explain(o, contradicting[at + 1 :])
-        return [o for o in missed if self.parse(o).root is None]
+        return [o for o in missed if not self.parse(o).is_derived]
 
     def _counts(self, done: int) -> str:
         return f"{done} of {len(self.observations)} forms, {len(self.grammar)} rules"
@@ -99,34 +108,18 @@ class Learner:
         rule saves no bits. The first rules are large and later rules are parts of them.
         """
         for at, o in enumerate(self.observations):
-            if self.parse(o).root is None:
+            if not self.parse(o).is_derived:
                 self.report(f"drafting: {self._counts(at)}")
                 whole = Rule(o.form, tuple(0 for _ in o.target))
-                found = explain(
-                    self.grammar,
-                    o.form,
-                    o.target,
-                    self.code,
-                    bound=self.code.rule(whole),
-                    cautious=True,
-                    effort=DRAFT_EFFORT,
-                    n_best=1,
-                )
+                bound = self.code.rule(whole)
+                found = self.explain(o, bound=bound, cautious=True, effort=DRAFT_EFFORT, n_best=1)
                 self.grammar = self.grammar.plus(r for e in found for r in sorted(e.rules))
 
     def _explain(self, o: Observation, others: Sequence[Observation]) -> None:
         """Add the rules that explain an observation and save the most bits on it and others."""
         bound = 3 * self.code.novelty(len(o.target)) + 40
         effort = EFFORT if self.failures < FAILURES else EFFORT // 10
-        found = explain(
-            self.grammar,
-            o.form,
-            o.target,
-            self.code,
-            bound=bound,
-            juxtapose=self.juxtapose,
-            effort=effort,
-        )
+        found = self.explain(o, bound=bound, juxtapose=self.juxtapose, effort=effort)
         gains = [(self._gain(e, o, others), -e.bits, e) for e in found]
         gain, _, best = max(gains, key=lambda item: item[:2], default=(0.0, 0.0, None))
         self.rejected.update(e.rules for e in found if e is not best)
@@ -150,8 +143,12 @@ class Learner:
         saved = [
             other
             for other in sample
-            if self.parse(other, grammar).root is not None
-            and (other is o or self.parse(other).root is None)
+            if other is o
+            or (
+                any(fits(rule.left, other.form) for rule in e.rules)
+                and not self.parse(other).is_derived
+                and self.parse(other, grammar).is_derived
+            )
         ]
         price = self.code.rules((*self.grammar.rules, *e.rules)) - self.code.rules(
             self.grammar.rules
@@ -196,17 +193,17 @@ class Learner:
         """The description length, and the rules used by several observations or small and used
         once, cheapest first.
         """
-        used: Counter[int] = Counter()
+        used: Counter[Rule] = Counter()
         lost = []
         for o in self.observations:
-            rules = self.parse(o).rules()
+            rules = self.parse(o).rules
             used.update(rules)
             if not rules:
                 lost.append(o)
         useful = [
             rule
-            for r, rule in enumerate(self.grammar.rules)
-            if used[r] > 1 or (used[r] and len(rule.left) <= 3)
+            for rule in self.grammar.rules
+            if used[rule] > 1 or (used[rule] and len(rule.left) <= 3)
         ]
         return self.bits(lost), sorted(useful, key=self.code.rule)
 
@@ -220,17 +217,18 @@ class Learner:
         weights = len(self.misfits()) * 0.5 * math.log2(len(self.observations) + 1)
         return self.code.rules(self.grammar.rules) + exceptions + weights
 
-    def misfits(self) -> set[tuple[int, int, int]]:
+    def misfits(self) -> set[tuple[Rule, int, Rule]]:
         """The (rule, hole, child) that occur in derivations of the observed forms, but in no
         derivation of an observed target.
         """
         possible: set[tuple[int, int, int]] = set()
-        actual: set[tuple[int, int, int]] = set()
+        actual: set[tuple[Rule, int, Rule]] = set()
         rules = self.grammar.rules
         for o in self.observations:
-            tree = self.parse(o).tree()
-            if tree is None:
+            parsed = self.parse(o)
+            if not parsed.is_derived:
                 continue
+            actual |= parsed.steps
             analyses = self.grammar.analyses(o.form)
             agenda, seen = [(0, len(o.form))], set()
             while agenda:
@@ -240,18 +238,17 @@ class Learner:
                         if spans[k] not in seen:
                             seen.add(spans[k])
                             agenda.append(spans[k])
-            for node in tree.nodes():
-                actual.update((node.rule, k, child.rule) for k, child in node.children)
-        return {slot for slot in possible - actual if slot[1] in rules[slot[0]].used}
+        steps = {(rules[r], k, rules[child]) for r, k, child in possible if k in rules[r].used}
+        return steps - actual
 
     def prune(self, keep: frozenset[Rule] = frozenset()) -> list[Observation]:
         """Drop rules that cost more bits than the exceptions they save, the largest first, except
         those in ``keep``; return the observations that are not derived.
         """
-        derived = {o: p.rules() for o in self.observations if (p := self.parse(o)).root is not None}
+        derived = {o: p.rules for o in self.observations if (p := self.parse(o)).is_derived}
         users = {
-            rule: {o for o, rules in derived.items() if r in rules}
-            for r, rule in enumerate(self.grammar.rules)
+            rule: {o for o, rules in derived.items() if rule in rules}
+            for rule in self.grammar.rules
         }
         order = sorted(self.grammar.rules, key=self.code.rule, reverse=True)
         again = True
@@ -266,8 +263,8 @@ class Learner:
                 kept, lost, cost = {}, [], ExceptionCost(self, [rule])
                 for o in sorted(users[rule], key=lambda o: len(o.form)):
                     parsed = self.parse(o, smaller)
-                    if parsed.root is not None:
-                        kept[o] = {smaller.rules[r] for r in parsed.rules()}
+                    if parsed.is_derived:
+                        kept[o] = parsed.rules
                         continue
                     lost.append(o)
                     cost.add(o, parsed)
@@ -299,7 +296,7 @@ class ExceptionCost:
         self._relevant = sum(o.count for o in learner.observations if words <= o.symbols)
         self.bits, self._contradicting = 0.0, 0
 
-    def add(self, o: Observation, parsed: Parse) -> None:
+    def add(self, o: Observation, parsed: Parsed) -> None:
         """Count an observation; it is a contradiction if the grammar derives its form."""
         contradicts = parsed.derives_form
         each = self._code.contradiction if contradicts else self._code.novelty

@@ -16,13 +16,20 @@ from functools import cached_property
 from itertools import islice
 from typing import cast
 
+from equitrans.models.recursive.uses import (
+    CONSTANTS as CONSTANTS,
+    PLAIN,
+    VARIABLE,
+    Operation,
+    Use,
+    constant as constant,
+    constant_word as constant_word,
+    operate,
+)
 from equitrans.settings import LONGEST_PREDICTION
 
 HOLE = -1
 """The symbol of a hole; all other symbols are classes of source words, numbered from 0."""
-
-CONSTANTS = 0x10000
-"""Code point of the first constant; smaller code points are source positions."""
 
 Form = tuple[int, ...]
 """The classes of a source sentence, ℓ_Σ(x)."""
@@ -33,23 +40,10 @@ Yield = str | int
 """The yield of a derivation. A yield that is too long is never built: it is its length."""
 
 
-def constant(word: int) -> str:
-    """The character of a target word that a rule writes."""
-    return chr(CONSTANTS + word)
-
-
-def constant_word(atom: str) -> int | None:
-    """The target word of a constant, or None for a position.
-
-    >>> constant_word(constant(7)), constant_word(chr(7))
-    (7, None)
-    """
-    return ord(atom) - CONSTANTS if ord(atom) >= CONSTANTS else None
-
-
 @dataclass(frozen=True, order=True)
 class Rule:
-    """``right[k] ≥ 0`` is the symbol ``left[right[k]]``; ``~y`` is the constant y.
+    """``right[k] ≥ 0`` is the symbol ``left[right[k]]``, or the use of a part with an operation;
+    ``~y`` is the constant y.
 
     >>> Rule((HOLE, 5), (0, 0)).holes
     (0,)
@@ -66,7 +60,20 @@ class Rule:
     @cached_property
     def used(self) -> tuple[int, ...]:
         """The holes that the right side mentions; the others are derived and dropped."""
-        return tuple(k for k in self.holes if k in self.right)
+        mentioned = {*self.right}
+        for use in self.uses:
+            mentioned |= {use.place, use.other} if use.operation == 3 else {use.place}
+        return tuple(k for k in self.holes if k in mentioned)
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """The uses of parts with an operation."""
+        return tuple(Use.of(k) for k in self.right if k >= PLAIN)
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether the yield has a variable."""
+        return ~VARIABLE in self.right or any(use.operation == Operation.KEEP for use in self.uses)
 
     @cached_property
     def words(self) -> frozenset[int]:
@@ -97,8 +104,18 @@ class Rule:
         >>> Rule((HOLE, 5), (0, 0)).join([(0, 1), (1, 2)], {0: 3000})
         6000
         """
+        if self.uses:
+            atoms = {k: chr(i) for k, (i, _) in enumerate(spans) if k not in yields}
+            if all(isinstance(part, str) for part in yields.values()):
+                whole = cast(dict[int, str], {**atoms, **yields})
+                text = operate(self.right, whole, constant, "")
+                return text if len(text) <= longest else len(text)
         parts = [
-            constant(~k) if k < 0 else yields[k] if k in yields else chr(spans[k][0])
+            constant(~k)
+            if k < 0
+            else yields[k & 0xFFF]
+            if k & 0xFFF in yields
+            else chr(spans[k][0])
             for k in self.right
         ]
         length = sum([part if isinstance(part, int) else len(part) for part in parts])
@@ -146,6 +163,11 @@ class Grammar:
     def most_holes(self) -> int:
         """The largest number of holes in a rule, at least one."""
         return max([1, *(len(rule.holes) for rule in self.rules)])
+
+    @property
+    def parents(self) -> int:
+        """The number of rules that may have others in their holes; they come first."""
+        return len(self.rules)
 
     def plus(self, rules: Iterable[Rule]) -> "Grammar":
         """The grammar with more rules."""

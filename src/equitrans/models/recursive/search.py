@@ -8,10 +8,12 @@ rest of the target determines its yield.
 """
 
 import heapq
+from bisect import insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 
+from equitrans.models.recursive.bounds import Bounds, Lack, Mentioned
 from equitrans.models.recursive.chart import Pieces, Target, parse
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Form, Grammar, Rule, Span, lay
@@ -30,6 +32,15 @@ larger ones may have one."""
 RIVAL = 1.5
 """Explanations of at most this multiple of the fewest bits are rivals; other pairs decide."""
 
+STEP = 1.5
+"""Factor by which the bits grow that are added to the bound of an unsuccessful search."""
+
+ROUNDING = 1e-9
+"""Largest error of a sum of bits."""
+
+Way = tuple[Rule, tuple[Goal, ...]]
+"""A rule at the root of a goal, and the goals of its holes."""
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -37,6 +48,10 @@ class Explanation:
 
     bits: float
     rules: frozenset[Rule]
+
+    def order(self) -> tuple[float, list[Rule]]:
+        """The key by which the cheapest comes first."""
+        return self.bits, sorted(self.rules)
 
 
 def explain(
@@ -57,10 +72,34 @@ def explain(
     after ``effort`` tries of tilings.
     """
     search = _Search(grammar, form, target, code, juxtapose, cautious)
+    goal = 0, len(form), target
+    if search.is_met(goal):
+        return [Explanation(0.0, frozenset())]
+    step = code.least(2)
+    limit = search.bounds.lack((goal,), ()).bits(code)
+    found: dict[frozenset[Rule], float] = {}
+    while True:
+        limit = min(bound, limit + step)
+        step *= STEP
+        for e in _within(search, goal, limit, effort, n_best):
+            found[e.rules] = e.bits
+        if found:
+            bound = min(bound, min(found.values()) * (1.0 if cautious else RIVAL))
+        if len(found) >= n_best or limit >= bound or search.work >= effort:
+            break
+    return sorted((Explanation(b, r) for r, b in found.items()), key=Explanation.order)[:n_best]
+
+
+def _within(
+    search: "_Search", whole: Goal, bound: float, effort: int, n_best: int
+) -> list[Explanation]:
+    """The ``n_best`` cheapest explanations of at most ``bound`` bits, and some others."""
     order = count()
-    heap: list[tuple[float, int, float, tuple[Goal, ...], frozenset[Rule], int]] = []
+    heap: list[tuple[float, int, float, tuple[Goal, ...], frozenset[Rule], Lack, int]] = []
     found: list[Explanation] = []
+    totals: list[float] = []
     seen: set[tuple[tuple[Goal, ...], frozenset[Rule]]] = set()
+    code = search.code
 
     def push(goals: tuple[Goal, ...], new: frozenset[Rule]) -> None:
         nonlocal bound
@@ -72,32 +111,44 @@ def explain(
                     open_.append(goal)
                 else:
                     new |= {alone}
-        bits = sum(map(search.price, new), 0.0)
+        bits = sum([search.price(rule) for rule in new], 0.0)
         state = (tuple(open_), new)
-        if bits > bound or state in seen or (cautious and len(new) > 1):
+        if bits > bound or state in seen or (search.cautious and len(new) > 1):
             return
         seen.add(state)
         if open_:
-            heapq.heappush(heap, (bits + len(open_) * code.least(2), next(order), bits, *state, 0))
+            add(bits, *state, search.bounds.lack(open_, new), 0)
         else:
             found.append(Explanation(bits, new))
-            bound = min(bound, bits if cautious else RIVAL * bits)
+            insort(totals, bits)
+            most = bits if search.cautious else RIVAL * bits
+            bound = min([bound, most + ROUNDING, *totals[n_best - 1 : n_best]])
 
-    push(((0, len(form), target),), frozenset())
+    def add(
+        bits: float, goals: tuple[Goal, ...], new: frozenset[Rule], lack: Lack, size: int
+    ) -> bool:
+        """Add a state to the heap if it may lead to an explanation within the bound."""
+        rest = lack.bits(code, size)
+        if bits + rest > bound + ROUNDING:
+            return False
+        # known and assumed rules are free, so this is an order and no bound
+        others = (len(goals) - (size > 0)) * code.least(2) + (code.least(size) if size else 0.0)
+        entry = (bits + max(rest, others), next(order), bits, goals, new, lack, size)
+        heapq.heappush(heap, entry)
+        return True
+
+    push((whole,), frozenset())
     while heap and search.work < effort:
-        _, _, bits, goals, new, size = heapq.heappop(heap)
-        # known and assumed rules are free, so other open goals may cost nothing
-        if bits + (code.least(size) if size else 0.0) > bound:
-            continue
-        goal, rest = goals[0], goals[1:]
-        ways = search.known(goal, new) if size == 0 else search.fresh(goal, size, bound - bits)
-        for rule, below in ways:
-            push((*below, *rest), new if rule in grammar else new | {rule})
+        _, _, bits, goals, new, lack, size = heapq.heappop(heap)
+        goal, others = goals[0], goals[1:]
+        if bits + lack.bits(code, size) <= bound + ROUNDING:
+            ways = search.fresh(goal, size, bound - bits, new) if size else search.known(goal, new)
+            for rule, below in ways:
+                push((*below, *others), new if rule in search.grammar else new | {rule})
         larger = search.next_size(goal, size)
-        if larger is not None:
-            least = bits + code.least(larger) + len(rest) * code.least(2)
-            heapq.heappush(heap, (least, next(order), bits, goals, new, larger))
-    return sorted(found, key=lambda e: (e.bits, sorted(e.rules)))[:n_best]
+        while larger is not None and not add(bits, goals, new, lack, larger):
+            larger = search.next_size(goal, larger)
+    return found
 
 
 class _Search:
@@ -128,10 +179,14 @@ class _Search:
             ]
             for p in range(n)
         ]
+        usable = [rule for _, rule in grammar.usable(form)]
+        self.bounds = Bounds(usable, form, target, code, self.parse.spans)
         self.work = 0
         """Number of tries of tilings so far."""
         self._prices: dict[Rule, float] = {}
-        self._known: dict[Goal, list[tuple[Rule, tuple[Goal, ...]]]] = {}
+        self._met: dict[Goal, bool] = {}
+        self._fresh: dict[tuple[Goal, int, Mentioned], tuple[float, list[Way]]] = {}
+        self._known: dict[Goal, list[Way]] = {}
 
     def price(self, rule: Rule) -> float:
         """The bits of a rule."""
@@ -141,8 +196,12 @@ class _Search:
 
     def is_met(self, goal: Goal) -> bool:
         """Whether the grammar derives a goal."""
-        pieces = Pieces(goal[2])
-        return any(pieces.whole(y) for y in self.parse.yields.get(goal[:2], ()))
+        known = self._met.get(goal)
+        if known is None:
+            pieces = Pieces(goal[2])
+            known = any(pieces.whole(y) for y in self.parse.yields.get(goal[:2], ()))
+            self._met[goal] = known
+        return known
 
     def alone(self, goal: Goal) -> Rule | None:
         """The rule that makes a class word a constituent, if it meets the goal; otherwise None."""
@@ -158,18 +217,14 @@ class _Search:
             return None
         return size + 1 if size < 9 else n
 
-    def known(
-        self, goal: Goal, assumed: frozenset[Rule]
-    ) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
+    def known(self, goal: Goal, assumed: frozenset[Rule]) -> Iterator[Way]:
         """The rules of the grammar and the assumed rules that fit at the root of a goal."""
         if goal not in self._known:
             self._known[goal] = list(self._at_root(goal, self.grammar.rules))
         yield from self._known[goal]
         yield from self._at_root(goal, sorted(assumed))
 
-    def _at_root(
-        self, goal: Goal, rules: Iterable[Rule]
-    ) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
+    def _at_root(self, goal: Goal, rules: Iterable[Rule]) -> Iterator[Way]:
         i, j, target = goal
         words, yields = set(self.form[i:j]), self.parse.yields
         for rule in rules:
@@ -187,20 +242,35 @@ class _Search:
                 for tiling in found:
                     yield rule, (*dropped, *tiling.goals)
 
-    def fresh(self, goal: Goal, size: int, bound: float) -> Iterator[tuple[Rule, tuple[Goal, ...]]]:
-        """New rules of one size that fit at the root of a goal."""
+    def fresh(self, goal: Goal, size: int, room: float, assumed: Iterable[Rule]) -> list[Way]:
+        """New rules of one size at the root of a goal that take at most ``room`` bits, together
+        with further rules below them, if some rules are assumed.
+        """
+        mentioned = self.bounds.mentioned(goal, assumed)
+        key = goal, size, mentioned
+        known = self._fresh.get(key)
+        if known is None or known[0] < room:
+            known = self._fresh[key] = room, list(self._new(goal, size, room, mentioned))
+        return known[1]
+
+    def _new(self, goal: Goal, size: int, room: float, mentioned: Mentioned) -> Iterator[Way]:
         i, j, target = goal
+        code, place = self.code, self.code.least_place(size)
         for left, spans in islice(self._layouts(i, j, size), MAX_LAYOUTS):
-            if left.count(HOLE) == size and not (self.juxtapose and size == 2):
+            words = size - left.count(HOLE)
+            if not words and not (self.juxtapose and size == 2):
                 continue
-            room = bound - self.code.left(Rule(left, ()))
-            longest = min(len(target), int(room / self.code.least_place(size)))
+            right, below = self.bounds.layout(goal, left, spans, mentioned)
+            free = room - below - code.signs(size + 2, words, 0)
+            if right > free:
+                continue
+            longest = min(len(target), int(free / place))
             found, tries = tile(left, spans, target, self.parse.yields, longest=longest)
             self.work += tries
             for tiling in found:
                 rule = Rule(left, tiling.right)
                 dropped = self._dropped(rule, spans)
-                if dropped is not None:
+                if dropped is not None and self.price(rule) + below <= room:
                     yield rule, (*dropped, *tiling.goals)
 
     def _dropped(self, rule: Rule, spans: tuple[Span, ...]) -> tuple[Goal, ...] | None:

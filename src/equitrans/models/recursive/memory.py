@@ -1,0 +1,96 @@
+"""A memory of parses and explanations, which learning asks for again and again.
+
+Only the rules whose words all occur in a form matter for it, so the answers are kept by these
+rules. Other names of words and constants give the same explanations with these names.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from equitrans.models.recursive.chart import Target, parse
+from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.rules import CONSTANTS, HOLE, Form, Grammar, Rule, constant
+from equitrans.models.recursive.search import Explanation, explain
+
+Names = Mapping[int, int] | Sequence[int]
+"""New numbers of words."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What learning needs to know of a parse."""
+
+    derives_form: bool
+    """Whether the form has a derivation, whatever its yield."""
+    rules: frozenset[Rule]
+    """The rules of the cheapest derivation of the target; empty if there is none."""
+    steps: frozenset[tuple[Rule, int, Rule]]
+    """The places of its rules: a rule, the place of a hole, and the rule in it."""
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the target has a derivation."""
+        return bool(self.rules)
+
+    @classmethod
+    def of(cls, grammar: Grammar, form: Form, target: Target) -> "Parsed":
+        """The parse of a form and its target."""
+        parsed, rules = parse(grammar, form, target), grammar.rules
+        tree = parsed.tree()
+        nodes = [] if tree is None else list(tree.nodes())
+        return cls(
+            parsed.derives_form,
+            frozenset(rules[node.rule] for node in nodes),
+            frozenset(
+                (rules[node.rule], k, rules[child.rule])
+                for node in nodes
+                for k, child in node.children
+            ),
+        )
+
+
+class Memory:
+    """Parses and explanations with a memory, for few forms and many grammars."""
+
+    def __init__(self) -> None:
+        self._parsed: dict[Hashable, Parsed] = {}
+        self._explained: dict[Hashable, list[Explanation]] = {}
+
+    def parse(self, grammar: Grammar, form: Form, target: Target) -> Parsed:
+        """The parse of a form and its target."""
+        key = (form, target, *(rule for _, rule in grammar.usable(form)))
+        if key not in self._parsed:
+            self._parsed[key] = Parsed.of(grammar, form, target)
+        return self._parsed[key]
+
+    def explain(
+        self, grammar: Grammar, form: Form, target: Target, code: Code, **options: Any
+    ) -> list[Explanation]:
+        """What ``explain`` returns for the rules that the form can use."""
+        usable = [rule for _, rule in grammar.usable(form)]
+        words = tuple(dict.fromkeys(form))
+        seen = [ord(a) - CONSTANTS for atoms in target for a in atoms if ord(a) >= CONSTANTS]
+        others = [~k for rule in usable for k in rule.right if k < 0]
+        constants = tuple(dict.fromkeys(seen + others))
+        number = {word: k for k, word in enumerate(words)}
+        numbered = {word: k for k, word in enumerate(constants)}
+        rules = sorted(_renamed(rule, number, numbered) for rule in usable)
+        here = tuple(number[s] for s in form)
+        there = tuple(
+            "".join(constant(numbered[w]) if (w := ord(a) - CONSTANTS) >= 0 else a for a in atoms)
+            for atoms in target
+        )
+        key = (here, there, *options.items(), *rules)
+        if key not in self._explained:
+            self._explained[key] = explain(Grammar(rules), here, there, code, **options)
+        return [
+            Explanation(e.bits, frozenset(_renamed(rule, words, constants) for rule in e.rules))
+            for e in self._explained[key]
+        ]
+
+
+def _renamed(rule: Rule, words: Names, constants: Names) -> Rule:
+    """A rule with other words and constants."""
+    left = tuple(s if s == HOLE else words[s] for s in rule.left)
+    return Rule(left, tuple(k if k >= 0 else ~constants[~k] for k in rule.right))
