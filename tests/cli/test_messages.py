@@ -31,6 +31,18 @@ serve model --host 0.0.0.0
     serve: other machines can reach --host 0.0.0.0; add --expose to allow that
 serve model --fallback nowhere
     nowhere: no such run directory
+certify model
+    certify: the following arguments are required: --data
+certify nowhere --data pairs.tsv
+    nowhere: no such run directory
+certify model --data nothing.tsv
+    nothing.tsv: No such file or directory
+certify model --data -
+    --data must be a file, because its hash is part of the certificate
+certify model --data pairs.tsv --least-right 95
+    certify: --least-right is 95.0; it must be from 0 to 1
+certify model --data pairs.tsv --tolerance 0
+    certify: --tolerance is 0.0; it must be above 0
 learn pairs.tsv
     learn: the following arguments are required: --out
 learn nothing.tsv --out out

@@ -25,6 +25,7 @@ COMMANDS = {
     "compare": "compare several models on several files in one table",
     "predict": "predict the targets of sentences with a trained model",
     "audit": "measure how equivariant a trained model is",
+    "certify": "certify what is proven and what is measured about a trained model",
     "orbits": "show which pairs a trained model cannot tell apart",
     "export": "write a trained model as one self-contained directory",
     "extend": "add words to a class of a trained model",
