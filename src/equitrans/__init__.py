@@ -101,6 +101,7 @@ if TYPE_CHECKING:
         Trained,
         TrainingConfig,
         certify,
+        curve,
         export,
         extend,
         fit,

@@ -43,6 +43,18 @@ certify model --data pairs.tsv --least-right 95
     certify: --least-right is 95.0; it must be from 0 to 1
 certify model --data pairs.tsv --tolerance 0
     certify: --tolerance is 0.0; it must be above 0
+curve pairs.tsv
+    curve: the following arguments are required: --sizes
+curve pairs.tsv --sizes 3,x
+    --sizes is '3,x'; expected numbers such as 20,40,80
+curve pairs.tsv --sizes 3 --seeds 0
+    curve: --seeds is 0; it must be 1 or more
+curve pairs.tsv --sizes 2000
+    a sample of 2000 pairs; the data have 5 distinct pairs, and one is left to judge
+curve pairs.tsv --sizes 2 --model ruls
+    curve: argument --model: unknown 'ruls'; did you mean 'rules'?
+curve pairs.tsv --sizes 2 --plot pairs.tsv
+    --plot pairs.tsv would overwrite what the command reads (pairs.tsv); choose another file
 learn pairs.tsv
     learn: the following arguments are required: --out
 learn nothing.tsv --out out

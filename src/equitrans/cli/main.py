@@ -23,6 +23,7 @@ COMMANDS = {
     "train": "train a model on a split or on pairs of your own",
     "evaluate": "measure the exact match of a trained model",
     "compare": "compare several models on several files in one table",
+    "curve": "measure the exact match over the number of training pairs",
     "predict": "predict the targets of sentences with a trained model",
     "audit": "measure how equivariant a trained model is",
     "certify": "certify what is proven and what is measured about a trained model",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         recipe,
         recipe_names,
     )
+    from equitrans.training.curves import curve
     from equitrans.training.directories import WEIGHTS
     from equitrans.training.estimator import Estimator
     from equitrans.training.exporting import TestSet, export
