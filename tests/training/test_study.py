@@ -41,6 +41,12 @@ def test_every_pair_is_held_out_once_and_judged(study):
     assert held.second == (0, 0)
 
 
+def test_the_model_has_the_figures_of_its_judgement(study):
+    figures = study.trained.origin.figures
+    assert figures.test_set == "held-out forms, 2 of 2 folds"
+    assert (figures.test_right, figures.test_pairs) == (study.held.right, len(PAIRS + WRONG))
+
+
 def test_the_page_names_classes_rules_unexplained_pairs_and_suggestions(study):
     page = str(study)
     for text in ("lamp → LAMP", "twice", "Held-out pairs", "Unexplained: 1 pair", "Write next"):

@@ -4,19 +4,23 @@ from equitrans.explorer.entry import Entry
 from equitrans.explorer.schema import Suggested, Summary, Supported, Unexplained
 from equitrans.training import Figures
 
-SHOWN, SUGGESTIONS = 50, 5
-"""Largest number of rules and of unexplained pairs, and of suggestions."""
+SHOWN, SUGGESTIONS, TRIED = 50, 5, 30
+"""Largest number of rules and of unexplained pairs, of suggestions, and of suggestions that are
+tried as an example."""
 
 
 def summary(entry: Entry) -> Summary:
     """Return what is known about a model: figures, rules, unexplained pairs, warnings."""
     trained, grammar = entry.trained, entry.trained.grammar
-    example = next(iter(entry.suggest("")), None)
+    example: str | None = next(iter(entry.suggest("")), None)
     if grammar is None:
         return Summary(_figures(trained.origin.figures), (), 0, 0, (), (), (), example)
     rules = sorted(zip(grammar.texts, grammar.support, strict=True), key=lambda row: -row[1])
-    suggestions = trained.suggest(SUGGESTIONS) if grammar.texts else []
-    found = tuple(Suggested(trained.text(each.source), each.reasons) for each in suggestions)
+    suggestions = trained.suggest(TRIED) if grammar.texts else []
+    found = [Suggested(trained.text(each.source), each.reasons) for each in suggestions]
+    if example is None:
+        answers = zip(found, trained.predict([each.source for each in found]), strict=True)
+        example = next((each.source for each, answer in answers if not answer.refused), None)
     return Summary(
         figures=_figures(trained.origin.figures),
         rules=tuple(Supported(*row) for row in rules[:SHOWN]),
@@ -27,8 +31,8 @@ def summary(entry: Entry) -> Summary:
             for pair, reason in grammar.exceptions[:SHOWN]
         ),
         warnings=grammar.warnings[:SHOWN],
-        suggestions=found,
-        example=example or (found[0].source if found else None),
+        suggestions=tuple(found[:SUGGESTIONS]),
+        example=example,
     )
 
 

@@ -8,7 +8,7 @@ them. So every held-out sentence has a form that the model of its fold has never
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from equitrans.analysis import Prediction, Report
@@ -161,13 +161,25 @@ def learn(
     parts = divide(pairs, trained, FOLDS if folds is None else folds, seed=seed)
     held = _judge(learner, pairs, parts, trained, wants, limit, tell) if len(parts) > 1 else None
     return Study(
-        trained=trained,
+        trained=trained if held is None else _with_figures(trained, held),
         second=backup,
         held=held,
         suggestions=tuple(trained.suggest(suggestions)) if grammar.texts else (),
         warnings=tuple(text.removeprefix("learned rules: ") for text in warnings),
         seconds=time.monotonic() - started,
     )
+
+
+def _with_figures(trained: Trained, held: Held) -> Trained:
+    """The model with the figures of its judgement, for its card."""
+    figures = replace(
+        trained.origin.figures,
+        test_set=f"held-out forms, {held.folds} of {held.planned} folds",
+        test_pairs=len(held.report.pairs),
+        test_right=held.right,
+        test_refused=held.report.refused,
+    )
+    return replace(trained, origin=replace(trained.origin, figures=figures))
 
 
 def compound_sign(pairs: Sequence[Pair]) -> str | None:

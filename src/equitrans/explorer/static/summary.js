@@ -12,7 +12,7 @@ export async function summaryView(model) {
       card("Figures", facts(found.figures.length ? found.figures
         : ["none: the model was not tested; the tab Errors tests it on the pairs of its run"])),
       card("Classes", facts(model.classes.length
-        ? model.classes.map((c) => `${c.name}: ${c.source.slice(0, 4).join(", ")}${c.source.length > 4 ? ` and ${c.source.length - 4} more` : ""}`)
+        ? model.classes.map((c) => `${c.name}: ${c.source.slice(0, 4).join(", ") || "words that a sentence brings"}${c.source.length > 4 ? ` and ${c.source.length - 4} more` : ""}`)
         : ["none: no words can be exchanged"])),
       await example(model, found.example)),
     found.rules.length ? rules(found) : null,
