@@ -7,7 +7,8 @@ import pytest
 
 from equitrans.analysis.evaluation import losses
 from equitrans.analysis.families import family, observed_orbits, orbits, theoretical_orbits
-from equitrans.data.pairs import Pair
+from equitrans.data.classes import format_classes
+from equitrans.data.pairs import Pair, format_tsv
 from equitrans.data.source import DataConfig, load_data
 from equitrans.errors import ConfigError, DataError, RunError
 from equitrans.models.configs import TransducerConfig
@@ -116,30 +117,37 @@ def test_no_pairs_have_no_losses():
     assert losses(small(SYMMETRIES["verbs"]), []) == ()
 
 
-def run_with_orbits(path, **settings):
+@pytest.fixture
+def files(tmp_path):
+    """The settings of a family of pairs in a file."""
+    (tmp_path / "pairs.tsv").write_text(format_tsv(family(PAIR, SYMMETRIES["verbs"])))
+    (tmp_path / "classes.toml").write_text(format_classes([VERBS]))
+    return DataConfig(file=str(tmp_path / "pairs.tsv"), classes=str(tmp_path / "classes.toml"))
+
+
+def run_with_orbits(path, files):
     config = RunConfig(
-        data=DataConfig(split="simple_p1", classes="verbs"),
+        data=files,
         model=TransducerConfig(embedding=8, hidden=8),
         training=TrainingConfig(epochs=4),
-        orbits="walk right thrice after run",
+        orbits=" ".join(PAIR.source),
         orbits_every=2,
-        **settings,
     )
     data = load_data(config.data, seed=0)
     return Run.create(path, config, data), data
 
 
 @pytest.mark.parametrize("seconds", [0.0, 100.0])
-def test_training_records_orbits_also_after_an_interruption(tmp_path, monkeypatch, seconds):
+def test_training_records_orbits_also_after_an_interruption(tmp_path, files, monkeypatch, seconds):
     monkeypatch.setattr(runs, "CHECKPOINT_SECONDS", seconds)  # with a checkpoint, and without
-    run, data = run_with_orbits(tmp_path / "whole")
+    run, data = run_with_orbits(tmp_path / "whole", files)
     list(run.train(data))
     records = run.orbit_records()
     assert [record["epoch"] for record in records] == [0, 2, 4]
     assert records[0]["observed"] == [4, 4, 4, 4]
     assert len(records[0]["losses"]) == 16
 
-    broken, data = run_with_orbits(tmp_path / "broken")
+    broken, data = run_with_orbits(tmp_path / "broken", files)
     epochs = broken.train(data)
     next(epochs), next(epochs), next(epochs)
     epochs.close()
@@ -149,8 +157,8 @@ def test_training_records_orbits_also_after_an_interruption(tmp_path, monkeypatc
     assert best[0] == best[1]
 
 
-def test_recording_orbits_of_a_sentence_outside_the_data_is_an_error(tmp_path):
-    config = RunConfig(data=DataConfig(split="simple_p1"), orbits="walk walk walk")
+def test_recording_orbits_of_a_sentence_outside_the_data_is_an_error(tmp_path, files):
+    config = RunConfig(data=files, orbits="walk walk walk")
     with pytest.raises(DataError, match="is not in the data"):
         Run.create(tmp_path / "run", config, load_data(config.data, seed=0))
     assert not (tmp_path / "run").exists()
@@ -161,8 +169,8 @@ def test_recording_orbits_every_zero_epochs_is_an_error():
         RunConfig(data=DataConfig(split="length"), orbits_every=0)
 
 
-def test_a_run_without_a_record_says_how_to_get_one(tmp_path):
-    config = RunConfig(data=DataConfig(split="simple_p1"))
+def test_a_run_without_a_record_says_how_to_get_one(tmp_path, files):
+    config = RunConfig(data=files)
     run = Run.create(tmp_path / "run", config, load_data(config.data, seed=0))
     with pytest.raises(RunError, match="--orbits SENTENCE"):
         run.orbit_records()

@@ -65,10 +65,10 @@ def test_a_sparse_log_of_a_gigabyte_is_rejected_at_once(finished, name, start):
     with log.open("r+b") as file:
         file.truncate(10**9)
     read = finished.epochs if name == "epochs.jsonl" else finished.orbit_records
-    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     with pytest.raises(RunError, match=f"{name} has 1000000000 bytes; the limit is"):
         read()
-    assert time.monotonic() - begun < 1
+    assert time.process_time() - begun < 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
 
 
