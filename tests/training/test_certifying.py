@@ -30,7 +30,9 @@ def world(tmp_path_factory):
     (folder / "tests.tsv").write_text(TESTS)
     scan_rules().save(folder / "rules")
     home_rules().save(folder / "home")
-    (folder / "home.tsv").write_text("fix the fan\tfix fan\ncall Ada\tcall Ada\n")
+    started = "start the floor lamp in the living room\tliv.floor_lamp on\n"
+    started += "dim the fan in the kitchen to 5\tkit.fan level 5\n"
+    (folder / "home.tsv").write_text(f"fix the fan\tfix fan\ncall Ada\tcall Ada\n{started}")
     symmetry = Symmetry.of(CLASSES["verbs"], read_pairs(folder / "tests.tsv"))
     plain = Trained.new(AttentionConfig(), symmetry, max_length=9)
     with torch.no_grad():
@@ -96,7 +98,14 @@ def test_unknown_words_of_an_open_class_are_copied(world):
     found = certify(world / "home", world / "home.tsv", read_pairs(world / "home.tsv"))
     names = {each.name: each for each in found.statements}
     assert (names["unknown words"].kind, names["unknown words"].passed) == ("measured", True)
+    assert names["equivariance"].passed
+    assert "of things, rooms, numbers, names" in names["equivariance"].evidence
     assert found.passed
+
+
+def test_an_audit_reads_phrases_and_words_that_are_written_together(run, world):
+    status, out, _ = run("audit", world / "home", "--data", world / "home.tsv", "--json")
+    assert (status, json.loads(out)["pairs"]) == (0, 4)
 
 
 def test_no_pairs_are_not_certified(world):

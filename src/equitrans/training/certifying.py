@@ -145,8 +145,9 @@ def _equivariance(trained: Trained, pairs: Sequence[Pair], tolerance: float) -> 
         "Exchanging words of a class in a sentence exchanges their translations in the target, and "
         "leaves its probability as it is."
     )
-    known = known_pairs(trained.reading.readable(pairs), trained.symmetry)[:SAMPLE]
-    seen = {word for pair in known for word in pair.source}
+    reading = trained.reading
+    known = [p for p in pairs if known_pairs(reading.readable([p]), trained.symmetry)][:SAMPLE]
+    seen = {word for pair in known for word in reading.source(pair.source).symbols}
     tried = [c for c in classes if len(c.source) > 1 and not seen.isdisjoint(c.words[0])]
     kind: Kind = "proven" if by_construction else "measured"
     why = "by construction (theorem 3); " if by_construction else ""
