@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         Vocabulary,
     )
     from equitrans.training import (
+        Certificate,
         Epoch,
         Estimator,
         Extension,
@@ -99,6 +100,8 @@ if TYPE_CHECKING:
         Study,
         Trained,
         TrainingConfig,
+        certify,
+        curve,
         export,
         extend,
         fit,

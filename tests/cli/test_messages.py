@@ -31,6 +31,30 @@ serve model --host 0.0.0.0
     serve: other machines can reach --host 0.0.0.0; add --expose to allow that
 serve model --fallback nowhere
     nowhere: no such run directory
+certify model
+    certify: the following arguments are required: --data
+certify nowhere --data pairs.tsv
+    nowhere: no such run directory
+certify model --data nothing.tsv
+    nothing.tsv: No such file or directory
+certify model --data -
+    --data must be a file, because its hash is part of the certificate
+certify model --data pairs.tsv --least-right 95
+    certify: --least-right is 95.0; it must be from 0 to 1
+certify model --data pairs.tsv --tolerance 0
+    certify: --tolerance is 0.0; it must be above 0
+curve pairs.tsv
+    curve: the following arguments are required: --sizes
+curve pairs.tsv --sizes 3,x
+    --sizes is '3,x'; expected numbers such as 20,40,80
+curve pairs.tsv --sizes 3 --seeds 0
+    curve: --seeds is 0; it must be 1 or more
+curve pairs.tsv --sizes 2000
+    a sample of 2000 pairs; the data have 5 distinct pairs, and one is left to judge
+curve pairs.tsv --sizes 2 --model ruls
+    curve: argument --model: unknown 'ruls'; did you mean 'rules'?
+curve pairs.tsv --sizes 2 --plot pairs.tsv
+    --plot pairs.tsv would overwrite what the command reads (pairs.tsv); choose another file
 learn pairs.tsv
     learn: the following arguments are required: --out
 learn nothing.tsv --out out
@@ -38,7 +62,7 @@ learn nothing.tsv --out out
 learn pairs.tsv --out used
     used already exists; choose another directory
 learn pairs.tsv --out out --folds 1
-    learn: --folds is 1; it must be 2 or more
+    learn: --folds is 1; it must be 0, or 2 or more
 learn pairs.tsv --out out --suggestions 0
     learn: --suggestions is 0; it must be 1 or more
 train --split add_jmp --out out

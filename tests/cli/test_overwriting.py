@@ -45,8 +45,10 @@ def parsed(command, written, out, read, given):
 def test_options_that_write_are_known():
     found = {(command, written.dest) for command, written, _ in CASES}
     assert found == {
+        ("curve", "plot"),
         ("discover", "out"),
         ("evaluate", "errors"),
+        ("export", "standalone"),
         ("predict", "plot"),
         ("orbits", "plot"),
         ("grammar", "plot"),

@@ -113,6 +113,51 @@ def test_suggested_command_is_picked(open_page):
     expect(page.get_by_text("Type a command above")).to_be_visible()
 
 
+def test_page_opens_on_a_summary_with_an_example_and_a_form_for_suggestions(open_page):
+    page = open_page("?run=rules")
+    expect(page.get_by_role("tab", name="Summary")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_text("Rules; they explain")).to_be_visible()
+    expect(page.get_by_text("verbs: walk")).to_be_visible()
+    expect(page.locator(".cards .words .word").first).to_be_visible()
+    field = page.get_by_placeholder("its target").first
+    source = page.locator(".next li a").first.inner_text()
+    field.fill(" I_WALK  ")
+    lines = page.get_by_label("Lines for the file of pairs")
+    expect(lines).to_have_value(f"{source}\tI_WALK")
+    page.locator(".cards a").click()
+    expect(page.locator(".said .word").first).to_be_visible()
+    expect(page.get_by_role("tab", name="Alignment")).to_have_attribute("aria-selected", "true")
+
+
+def test_pointing_at_an_output_word_lights_its_source_and_names_the_rule(open_page):
+    page = open_page("?run=rules&command=walk+and+jump+twice")
+    page.locator(".said .word").nth(2).hover()
+    expect(page.locator(".origin")).to_contain_text("I_JUMP comes from jump, word 3, by the rule")
+    expect(page.locator(".sentence .lit")).to_have_text("jump")
+    page.locator("#command").hover()
+    expect(page.locator(".lit")).to_have_count(0)
+    page = open_page("?run=jump&command=jump+twice")
+    page.locator(".said .word").first.click()
+    expect(page.locator(".origin")).to_contain_text("comes from")
+
+
+def test_large_classes_are_searched(open_page):
+    page = open_page("?command=jump&tab=words")
+    found = page.evaluate(
+        """async () => {
+          const { searchable, h } = await import("/static/dom.js");
+          const words = [...Array(200).keys()].map((n) => `w${n}`);
+          const [field, list] = searchable(words, (word) => h("b", {}, word), "search");
+          const before = list.textContent;
+          field.value = "w19";
+          field.dispatchEvent(new Event("input"));
+          const few = searchable(["a"], (word) => word, "").length;
+          return [before.includes("and 170 more"), list.textContent, few];
+        }"""
+    )
+    assert found == [True, "w19" + "".join(f"w{n}" for n in range(190, 200)), 1]
+
+
 def test_arrow_keys_change_tabs(open_page):
     page = open_page("?command=jump&tab=table")
     expect(page.locator("td.edge-top.edge-left")).to_have_count(2)  # two classes outlined
@@ -283,6 +328,7 @@ def test_text_from_address_is_never_markup(open_page):
 def test_page_has_no_serious_accessibility_violation(open_page, scheme):
     queries = {
         "": "Type a command above",
+        "?run=rules": "Rules; they explain",
         "?command=walk+twice&from=jump+twice": "provably stays",
         "?command=jump&tab=table": "the translation of each word",
         f"?command={SENTENCE.replace(' ', '+')}&tab=orbits&epoch=0": "in theory",
@@ -315,6 +361,7 @@ def test_phone_needs_no_horizontal_scrolling(open_page):
         "?command=walk+left+and+run+thrice",
         "?command=walk+and+run&tab=orbits",
         "?command=jump&tab=words",
+        "?run=rules",
         "?run=jump&with=rules&command=jump+twice&tab=table",
     ):
         page = open_page(query, **phone)

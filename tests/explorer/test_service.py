@@ -9,8 +9,10 @@ import threading
 import pytest
 
 from equitrans import Symmetry, Trained, TransducerConfig
-from equitrans.explorer import service as services
+from equitrans.explorer import service as services, views
+from equitrans.explorer.entry import Entry
 from equitrans.explorer.service import Service
+from equitrans.explorer.summaries import summary
 from ruled import home_rules
 from servers import TOKEN, served
 
@@ -180,3 +182,16 @@ def test_the_command_serves_and_stops_at_a_signal(rules, tmp_path):
         assert err == ""
     finally:
         process.kill()
+
+
+def test_the_explorer_derives_commands_with_phrases_and_shows_an_answered_example(rules):
+    """Phrases are one symbol in a derivation."""
+    entry = Entry("home", rules, None)
+    command = "fix the floor lamp"
+    found = views.derive(rules, rules.words(command))
+    assert found.words == ("fix", "the", "floor lamp")
+    assert [node.rule for node in found.nodes] == ["fix the □ → 'fix' 2", "<things> → 0"]
+    told = summary(entry)
+    assert told.example is not None
+    assert not rules.predict([told.example])[0].refused
+    assert len(told.rules) == 6

@@ -41,6 +41,12 @@ def test_every_pair_is_held_out_once_and_judged(study):
     assert held.second == (0, 0)
 
 
+def test_the_model_has_the_figures_of_its_judgement(study):
+    figures = study.trained.origin.figures
+    assert figures.test_set == "held-out forms, 2 of 2 folds"
+    assert (figures.test_right, figures.test_pairs) == (study.held.right, len(PAIRS + WRONG))
+
+
 def test_the_page_names_classes_rules_unexplained_pairs_and_suggestions(study):
     page = str(study)
     for text in ("lamp → LAMP", "twice", "Held-out pairs", "Unexplained: 1 pair", "Write next"):
@@ -70,6 +76,7 @@ def test_pairs_of_one_form_are_not_judged():
     study = learn(ONE)
     assert study.held is None
     assert "all pairs have one form" in str(study)
+    assert learn(ONE + TWICE, folds=0).held is None
 
 
 def test_compound_target_words_are_read_apart():
@@ -94,7 +101,7 @@ def test_a_second_model_answers_what_the_rules_refuse():
     ("pairs", "more", "message"),
     [
         ([], {}, "there are no pairs"),
-        (ONE, {"folds": 1}, "folds is 1; it must be 2 or more"),
+        (ONE, {"folds": 1}, "folds is 1; it must be 0, or 2 or more"),
         (ONE, {"suggestions": 0}, "suggestions is 0"),
     ],
 )

@@ -181,6 +181,28 @@ def draw_lengths(lengths: Mapping[str, Mapping[int, tuple[int, int]]]) -> Figure
     return figure
 
 
+def draw_sizes(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """The shares of right, refused and wrong answers over the number of training pairs: a point
+    per sample, and lines through the means.
+    """
+    figure = Figure(figsize=(5.2, 3.4), layout="constrained")
+    panel = figure.subplots()
+    sizes = sorted({row["pairs"] for row in rows})
+    for name, color, marker in zip(("right", "refused", "wrong"), COLORS, MARKERS, strict=False):
+        points = [(row["pairs"], 100 * row[name] / row["test"]) for row in rows]
+        means = [np.mean([share for n, share in points if n == size]) for size in sizes]
+        panel.plot(sizes, means, color=color, label=name)
+        places, shares = zip(*points, strict=True)
+        panel.scatter(places, shares, color=color, marker=marker, s=16)
+    panel.set_xticks(sizes)
+    panel.set_xlabel("training pairs")
+    panel.set_ylabel("test pairs, %")
+    panel.set_ylim(-3, 103)
+    panel.legend()
+    panel.grid(alpha=0.3)
+    return figure
+
+
 def draw_trials(
     trials: Sequence[tuple[float, float]], best: tuple[float, float], reference: float | None
 ) -> Figure:

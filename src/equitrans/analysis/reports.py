@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from equitrans.data import Pair
 from equitrans.models import Hypothesis
+from equitrans.notebook import line, part, table
 
 Words = tuple[str, ...]
 
@@ -49,6 +50,20 @@ class Prediction(Hypothesis[str]):
     def doubtful(self) -> bool:
         """Whether training hardly decides between the target and its rival."""
         return self.rival is not None and self.margin is not None and self.margin < DOUBTFUL
+
+    def _repr_html_(self) -> str:
+        if self.reason is not None:
+            return part("refused", line(self.reason))
+        facts: list[tuple[str, object]] = [("log p", f"{self.log_prob:.3f}")]
+        if self.margin is not None:
+            facts.append(("margin", f"{self.margin:.1f}{', doubtful' if self.doubtful else ''}"))
+        if self.rival is not None:
+            facts.append(("next best", " ".join(self.rival)))
+        if self.remark is not None:
+            facts.append(("although", self.remark))
+        if not self.finished:
+            facts.append(("cut off after", f"{len(self.words)} words"))
+        return part(" ".join(self.words), table(["", ""], facts))
 
     def gives(self, target: Words) -> bool:
         """Whether the prediction is a target, and was not cut off."""
@@ -95,6 +110,18 @@ class Report:
     def __repr__(self) -> str:
         found = f"{100 * self.exact_match:.2f} %: {sum(self.right)} of {len(self.pairs)} pairs"
         return f"Report(exact match {found}, {self.refused} refused)"
+
+    def _repr_html_(self) -> str:
+        wrong = len(self.pairs) - sum(self.right) - self.refused
+        heads = ["pairs", "right", "refused", "wrong", "exact match"]
+        rows = [(len(self.pairs), sum(self.right), self.refused, wrong, f"{self.exact_match:.2%}")]
+        errors = [
+            (" ".join(pair.source), " ".join(pair.target), p.reason or " ".join(p.words))
+            for pair, p, right in zip(self.pairs, self.predictions, self.right, strict=True)
+            if not right
+        ]
+        shown = table(["source", "target", "prediction, or reason of refusal"], errors)
+        return part("evaluation", table(heads, rows), shown if errors else "")
 
     @property
     def predicted(self) -> tuple[Words, ...]:

@@ -61,7 +61,8 @@ def run(arguments: Sequence[str]) -> int:
         parser.error(f"--tolerance is {asked.tolerance}; it must be above 0")
     trained = load(asked)
     pairs = find_pairs(asked, trained)
-    known = analysis.known_pairs(trained.reading.readable(pairs), trained.symmetry)
+    reading, symmetry = trained.reading, trained.symmetry
+    known = [pair for pair in pairs if analysis.known_pairs(reading.readable([pair]), symmetry)]
     if not known:
         raise DataError("nothing to audit: every pair has an unknown word")
     if len(known) < len(pairs):

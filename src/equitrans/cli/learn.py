@@ -45,7 +45,7 @@ def options() -> Parser:
         "--folds",
         type=int,
         metavar="N",
-        help="number of folds to judge (default: as many of 5 as end within --seconds)",
+        help="number of folds to judge, 0 for none (default: as many of 5 as end within --seconds)",
     )
     parser.add_argument(
         "--seconds",
@@ -74,8 +74,8 @@ def run(arguments: Sequence[str]) -> int:
     """Learn, write the models and print the page."""
     parser = options()
     asked = parser.parse(arguments)
-    if asked.folds is not None and asked.folds < 2:
-        parser.error(f"--folds is {asked.folds}; it must be 2 or more")
+    if asked.folds is not None and (asked.folds < 0 or asked.folds == 1):
+        parser.error(f"--folds is {asked.folds}; it must be 0, or 2 or more")
     if asked.suggestions < 1:
         parser.error(f"--suggestions is {asked.suggestions}; it must be 1 or more")
     if os.path.exists(asked.data) and os.path.abspath(asked.data) == os.path.abspath(asked.out):

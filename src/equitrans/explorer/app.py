@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from equitrans.data import Pair
 from equitrans.errors import DataError, EquitransError
-from equitrans.explorer import comparison, schema, views
+from equitrans.explorer import comparison, schema, summaries, views
 from equitrans.explorer.queue import BusyError, WorkQueue
 from equitrans.explorer.registry import MissingRunError, Question, Registry
 from equitrans.explorer.security import Access, SecurityMiddleware
@@ -140,6 +140,11 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
             schema.Suggestions,
             lambda: schema.Suggestions(registry.find(run).suggest(like)),
         )
+
+    @route("summary", schema.Summary)
+    async def summary(request: Request, run: Run) -> Response:
+        """What is known about a model."""
+        return await reply(request, schema.Summary, lambda: summaries.summary(registry.find(run)))
 
     @route("answer", schema.Answer)
     async def answer(request: Request, asked: Asked) -> Response:

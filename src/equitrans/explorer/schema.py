@@ -184,6 +184,45 @@ class Derivation:
 
 
 @dataclass(frozen=True)
+class Supported:
+    """A rule, and the number of training pairs that use it."""
+
+    rule: str
+    support: int
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """A training pair that no rule explains, and why."""
+
+    source: str
+    target: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """A sentence whose target would teach much, and why."""
+
+    source: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is known about a model, and a command to begin with."""
+
+    figures: tuple[str, ...]
+    rules: tuple[Supported, ...]
+    pairs: int
+    unexplained: int
+    exceptions: tuple[Unexplained, ...]
+    warnings: tuple[str, ...]
+    suggestions: tuple[Suggested, ...]
+    example: str | None
+
+
+@dataclass(frozen=True)
 class Fact:
     """A quantity before and after a swap; ``promised`` if it provably stays the same."""
 

@@ -109,7 +109,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.cache = Cache(CACHE_BYTES)
-        self.plain = None if self.trained.grammar is None else answerer(self.trained)
+        self.plain = answerer(self.trained)
 
     def at_once(self, keys: Sequence[Key]) -> list[bytes] | None:
         """The answers as JSON if all of them are in the cache or take little time."""

@@ -276,9 +276,12 @@ def derive(trained: Trained, words: Words) -> Derivation:
             words, (), 0, "This model aligns word by word; derivations need a recursive aligner."
         )
     (best,) = trained.predict([words])
-    found = None if best.refused else model.derivation(words)
-    if found is None:
+    if best.refused:
         return Derivation(words, (), 0, f"The model refuses this command: {best.reason}")
+    read = trained.reading.source(words)
+    found = model.derivation(read.symbols)
+    assert found is not None
+    words = tuple(map(read.spell, read.symbols))
     nodes = (Node(depth, n.start, n.stop, n.rule, n.support) for depth, n in found.root.walk())
     return Derivation(words, tuple(nodes), found.alignments, None)
 

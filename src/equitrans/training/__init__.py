@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from equitrans.training.alone import answerer, write_standalone
     from equitrans.training.boards import Board, load_tensorboard
     from equitrans.training.cards import Figures, Origin
+    from equitrans.training.certifying import Certificate, certify
     from equitrans.training.choosing import load_with_best_classes, with_best_classes
     from equitrans.training.config import (
         RunConfig,
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
         recipe,
         recipe_names,
     )
+    from equitrans.training.curves import curve
     from equitrans.training.directories import WEIGHTS
     from equitrans.training.estimator import Estimator
     from equitrans.training.exporting import TestSet, export

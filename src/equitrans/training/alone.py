@@ -31,6 +31,10 @@ def plain_state(trained: Trained) -> dict[str, Any]:
     model = trained.model
     if type(model) is not RecursiveTransducer:
         raise ConfigError("the model is not made of rules; learn it with aligner='recursive'")
+    if not model.is_plain:
+        raise ConfigError(
+            "the rules use parts of what other rules write, which only the model itself can do"
+        )
     symmetry, reading = trained.symmetry, trained.reading
     aligner, grammar = model.aligner, model.aligner.grammar
     if grammar.parents < len(grammar):
@@ -93,8 +97,11 @@ def plain_state(trained: Trained) -> dict[str, Any]:
     }
 
 
-def answerer(trained: Trained) -> Answerer:
-    """Answers of a rule model without torch."""
+def answerer(trained: Trained) -> Answerer | None:
+    """Answers of a model without torch; None unless its rules are plain."""
+    model = trained.model
+    if type(model) is not RecursiveTransducer or not model.is_plain:
+        return None
     return Answerer(json.loads(json.dumps(plain_state(trained))))
 
 

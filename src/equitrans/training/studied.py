@@ -8,6 +8,7 @@ from equitrans.notebook import line, part, table
 
 if TYPE_CHECKING:
     from equitrans.training.study import Study
+    from equitrans.training.trained import Trained
 
 SHOWN = 12
 """Number of rules and pairs of each kind on a page; ``to_dict`` has all."""
@@ -97,7 +98,11 @@ def _parts(study: "Study") -> Iterator[tuple[str, list[str], list[Row]]]:
 def _judged(study: "Study") -> tuple[str, list[str], list[Row]]:
     held = study.held
     if held is None:
-        return "Held-out pairs", ["not judged: all pairs have one form"], []
+        return (
+            "Held-out pairs",
+            ["not judged: no folds, or all pairs have one form"],
+            [],
+        )
     total, (sure, sure_right) = len(held.report.pairs), held.sure
     about = [
         f"{held.folds} of {held.planned} folds over forms: the models that answer have seen no "
@@ -132,6 +137,24 @@ def _words(c: LexicalClass) -> str:
 
 def _pairs(n: int) -> str:
     return f"{n} pair" if n == 1 else f"{n} pairs"
+
+
+def trained_html(trained: "Trained") -> str:
+    """A model for a notebook: its size, classes, figures and rules."""
+    symmetry, figures = trained.symmetry, trained.origin.to_json().get("figures", {})
+    size = sum(weights.numel() for weights in trained.model.parameters())
+    about = (
+        f"{len(symmetry.source.words)} source words, {len(symmetry.target.words)} target words, "
+        f"{size} weights"
+    )
+    parts = [line(about)]
+    if symmetry.classes:
+        parts.append(table(["class", "words"], [(c.name, _words(c)) for c in symmetry.classes]))
+    if figures:
+        parts.append(table(["figure", "value"], figures.items()))
+    if trained.grammar is not None:
+        parts.append(trained.grammar._repr_html_())
+    return part(type(trained.model).__name__, *parts)
 
 
 def to_dict(study: "Study") -> dict[str, Any]:

@@ -8,7 +8,7 @@ them. So every held-out sentence has a form that the model of its fold has never
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from equitrans.analysis import Prediction, Report
@@ -83,7 +83,7 @@ class Study:
     second: Trained | None
     """A model without rules for sentences that the rules refuse, if one was learned."""
     held: Held | None
-    """The judgement; None if all pairs have one form."""
+    """The judgement; None with 0 folds, and if all pairs have one form."""
     suggestions: tuple[Suggestion, ...]
     """Sentences whose targets would teach the most."""
     warnings: tuple[str, ...]
@@ -122,7 +122,8 @@ def learn(
 ) -> Study:
     """Discover classes, learn rules, judge them on held-out forms and suggest what to write next.
 
-    Without ``folds``, as many of FOLDS folds are judged as end within ``seconds``, at least one.
+    Without ``folds``, as many of FOLDS folds are judged as end within ``seconds``, at least one;
+    with 0 none.
     ``second`` learns a model without rules too, if the rules leave pairs unexplained, with the
     usual training settings (half a minute for each fold) or with those given. ``split_words`` is
     the sign at which target words are read apart; "auto" finds it. ``tell`` gets a text about each
@@ -135,8 +136,8 @@ def learn(
     ('HEATER', 'stop')
     """
     started = time.monotonic()
-    if folds is not None and (type(folds) is not int or folds < 2):
-        raise ConfigError(f"folds is {folds}; it must be 2 or more")
+    if folds is not None and (type(folds) is not int or folds < 0 or folds == 1):
+        raise ConfigError(f"folds is {folds}; it must be 0, or 2 or more")
     check_count("suggestions", suggestions)
     check_iterable("pairs", pairs)
     pairs = as_pairs(pairs, characters=characters)
@@ -157,15 +158,28 @@ def learn(
         backup = learner.second(pairs, trained)
     limit = None if folds is not None else started + seconds
     wants = backup is not None
-    held = _judge(learner, pairs, trained, wants, folds or FOLDS, limit, tell)
+    parts = divide(pairs, trained, FOLDS if folds is None else folds, seed=seed)
+    held = _judge(learner, pairs, parts, trained, wants, limit, tell) if len(parts) > 1 else None
     return Study(
-        trained=trained,
+        trained=trained if held is None else _with_figures(trained, held),
         second=backup,
         held=held,
         suggestions=tuple(trained.suggest(suggestions)) if grammar.texts else (),
         warnings=tuple(text.removeprefix("learned rules: ") for text in warnings),
         seconds=time.monotonic() - started,
     )
+
+
+def _with_figures(trained: Trained, held: Held) -> Trained:
+    """The model with the figures of its judgement, for its card."""
+    figures = replace(
+        trained.origin.figures,
+        test_set=f"held-out forms, {held.folds} of {held.planned} folds",
+        test_pairs=len(held.report.pairs),
+        test_right=held.right,
+        test_refused=held.report.refused,
+    )
+    return replace(trained, origin=replace(trained.origin, figures=figures))
 
 
 def compound_sign(pairs: Sequence[Pair]) -> str | None:
@@ -215,18 +229,15 @@ class _Learner:
 def _judge(
     learner: _Learner,
     pairs: Sequence[Pair],
+    parts: Sequence[tuple[Pair, ...]],
     trained: Trained,
     second: bool,
-    folds: int,
     limit: float | None,
     tell: Tell,
-) -> Held | None:
+) -> Held:
     """Answer held-out pairs fold by fold; a fold that would end after ``limit`` is left out, except
     the first.
     """
-    parts = divide(pairs, trained, folds, seed=learner.seed)
-    if len(parts) < 2:
-        return None
     asked: list[Pair] = []
     answers: list[Prediction] = []
     seconds: list[Prediction | None] = []
@@ -266,6 +277,6 @@ def divide(
     order = list(forms.values())
     random.Random(seed).shuffle(order)
     parts: list[list[Pair]] = [[] for _ in range(min(folds, len(order)))]
-    for group in order:
+    for group in order if parts else ():
         min(parts, key=len).extend(group)
     return [tuple(part) for part in parts]

@@ -42,7 +42,7 @@ from equitrans.settings import (
     check_pairs,
     check_sentence,
 )
-from equitrans.training import hub, spelled
+from equitrans.training import hub, spelled, studied
 from equitrans.training.cards import Origin, model_card
 from equitrans.training.directories import (
     GRAMMAR,
@@ -113,6 +113,9 @@ class Trained:
     def grammar(self) -> Learned | None:
         """The learned rules with their evidence, or None; ``print`` shows them."""
         return self.model.learned
+
+    def _repr_html_(self) -> str:
+        return studied.trained_html(self)
 
     def derive(self, sentence: str | Sequence[str]) -> Derivation | None:
         """The likeliest derivation of a sentence, or None; raise ConfigError without rules."""

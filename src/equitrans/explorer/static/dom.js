@@ -42,6 +42,20 @@ export function targetWords(words, marked = () => false) {
 }
 const MOST = 60;
 
+// Words of a class: all if they are few, else the first that contain what is typed into a field.
+export function searchable(words, show, label) {
+  const list = h("span", { class: "picks" });
+  const fill = (text) => {
+    const matching = words.filter((word) => word.includes(text));
+    list.replaceChildren(...matching.slice(0, FEW).map(show),
+      ...(matching.length > FEW ? [h("span", { class: "muted" }, `and ${matching.length - FEW} more`)] : []));
+  };
+  fill("");
+  if (words.length <= FEW) return [list];
+  return [h("input", { type: "search", class: "search", "aria-label": label, placeholder: "search", autocomplete: "off", on: { input: (event) => fill(event.target.value.trim()) } }), list];
+}
+const FEW = 30;
+
 export function count(n, one, many = one + "s") {
   return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 }

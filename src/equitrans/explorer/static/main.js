@@ -6,10 +6,12 @@ import { errorsView } from "./errors.js";
 import { orbitsView } from "./orbits.js";
 import { alignmentView, derivationView, tableView } from "./pictures.js";
 import { answerView, swapView } from "./sentence.js";
+import { summaryView } from "./summary.js";
 import { follow, go, onChange, readAddress, state, toCommand } from "./state.js";
 import { wordsView } from "./words.js";
 
 const TABS = [
+  ["summary", "Summary", summaryView, false],
   ["alignment", "Alignment", alignmentView, true],
   ["table", "Table", tableView, false],
   ["orbits", "Orbits", orbitsView, true],
@@ -22,7 +24,8 @@ let models = [];
 let turn = 0;
 let timer = 0;
 
-const tab = () => TABS.find(([name]) => name === state.tab) ?? TABS[0];
+// The page opens on the summary, and a command on its alignment.
+const tab = () => TABS.find(([name]) => name === state.tab) ?? TABS[state.command.trim() ? 1 : 0];
 
 // The chosen models, with their added words.
 async function chosen() {

@@ -1,7 +1,7 @@
 // A command, its prediction, and the effect of a swap.
 
 import { ofRun } from "./api.js";
-import { count, h, note, probability, problem, targetWords } from "./dom.js";
+import { count, h, note, probability, problem, searchable, targetWords } from "./dom.js";
 import { follow, go, state, toCommand } from "./state.js";
 
 const equals = (p) => {
@@ -18,11 +18,11 @@ export function answerView(model, answer) {
     hint ? h("small", {}, "click an underlined word to swap it") : null), swaps];
   if (answer.reason !== null) return parts;
   const [first, ...others] = answer.best;
-  parts.push(
-    h("div", { class: "said" },
-      h("span", { class: "arrow", "aria-label": "becomes" }, "→"),
-      h("div", { class: "words" }, targetWords(first.words)),
-      h("span", { class: "chance", title: "p(y | x)" }, `p ${equals(first.prob)}`)));
+  const said = h("div", { class: "said" },
+    h("span", { class: "arrow", "aria-label": "becomes" }, "→"),
+    h("div", { class: "words" }, targetWords(first.words)),
+    h("span", { class: "chance", title: "p(y | x)" }, `p ${equals(first.prob)}`));
+  parts.push(said, pointing(model, answer, parts[0], said));
   if (!first.finished) parts.push(note("Cut off: the prediction reached the maximum length before its end."));
   parts.push(
     h("details", { class: "others" },
@@ -35,6 +35,35 @@ export function answerView(model, answer) {
             class: "guess", ...follow({ tab: "alignment", target: guess.words.join(glue(model)) }),
           }, guess.words.join(glue(model)) || "(empty)"))))));
   return parts;
+}
+
+// Pointing at a word of the output lights the word that it comes from, and names the rule.
+function pointing(model, answer, sentence, said) {
+  const line = h("p", { class: "origin", role: "status" });
+  const asked = { command: state.command, add: state.add };
+  const clear = () => [sentence, said].forEach((part) =>
+    part.querySelectorAll(".lit").forEach((word) => word.classList.remove("lit")));
+  async function light(word, m) {
+    const [aligned, derived] = await Promise.all([ofRun(model.name, "alignment", asked),
+      model.has_derivations && model.kind !== "lane" ? ofRun(model.name, "derivation", asked) : null]).catch(() => []);
+    if (!aligned || aligned.target.length !== answer.best[0].words.length + 1) return;
+    const n = aligned.posterior[m].indexOf(Math.max(...aligned.posterior[m])) - 1;
+    const source = [...sentence.querySelectorAll(".token")][n];
+    clear();
+    if (!source) return;
+    [word, source].forEach((element) => element.classList.add("lit"));
+    const inside = derived?.nodes.filter((node) => node.start <= n && n < node.stop) ?? [];
+    const writes = inside.filter((node) => node.rule.includes(`'${word.textContent}'`)).at(-1);
+    const rule = writes ?? inside.at(-1);
+    line.textContent = writes ? `${word.textContent} is written by the rule ${rule.rule}, at ${source.textContent}`
+      : `${word.textContent} comes from ${source.textContent}, word ${n + 1}${rule ? `, by the rule ${rule.rule}` : ""}`;
+  }
+  said.querySelectorAll(".word").forEach((word, m) => {
+    word.addEventListener("pointerenter", () => light(word, m));
+    word.addEventListener("click", () => light(word, m));
+    word.addEventListener("pointerleave", clear);
+  });
+  return line;
 }
 
 function token(model, answer, word, n, swaps) {
@@ -58,10 +87,10 @@ function token(model, answer, word, n, swaps) {
     swaps.replaceChildren(
       h("span", { class: "muted" }, others.length
         ? `swap ${word.text} for` : `${word.text} is the only word of ${home.name}`),
-      ...others.map((other) => h("button", {
+      ...searchable(others, (other) => h("button", {
         type: "button", class: "chip",
         on: { click: () => swap(other) },
-      }, other)));
+      }, other), `search the words of ${home.name}`));
     swaps.onkeydown = (event) => {
       if (event.key === "Escape") { toggle(); button.focus(); }
     };

@@ -13,13 +13,28 @@ export async function wordsView(model) {
       : "These are the classes of the data. This model is not equivariant under them."),
     h("div", { class: "classes" }, model.classes.map((c) => h("section", { class: "class" },
       h("h3", {}, c.name),
-      h("dl", {}, c.source.map((word, i) => h("div", { class: fresh.has(word) ? "fresh" : null },
-        h("dt", {}, word), h("dd", {}, c.target[i]))))))),
+      rows(c, fresh)))),
   ];
   if (state.add.length) parts.push(await added(model));
   parts.push(form(model));
   return parts;
 }
+
+// The words of a class with their translations; of many words, those that contain a typed text.
+function rows(c, fresh) {
+  const list = h("dl", {});
+  const fill = (text) => {
+    const found = c.source.map((word, i) => [word, c.target[i]])
+      .filter(([word, target]) => word.includes(text) || target.includes(text) || fresh.has(word));
+    list.replaceChildren(...found.slice(0, MOST).map(([word, target]) =>
+      h("div", { class: fresh.has(word) ? "fresh" : null }, h("dt", {}, word), h("dd", {}, target))));
+    if (found.length > MOST) list.append(h("div", { class: "muted" }, h("dt", {}, `and ${found.length - MOST} more`), h("dd", {}, "")));
+  };
+  fill("");
+  if (c.source.length <= MOST) return [list];
+  return [h("input", { type: "search", class: "search", "aria-label": `search the words of ${c.name}`, placeholder: `search ${c.source.length} words`, autocomplete: "off", on: { input: (event) => fill(event.target.value.trim()) } }), list];
+}
+const MOST = 30;
 
 async function added(model) {
   const list = h("p", { class: "picks" }, h("span", { class: "muted" }, "added"), state.add.map((word, i) => {

@@ -10,6 +10,7 @@ from equitrans.files import check_visible
 from equitrans.models.recursive.licences import ROOT, Licences
 from equitrans.models.recursive.names import Names as Names
 from equitrans.models.recursive.rules import HOLE, Form, Grammar, Rule
+from equitrans.models.recursive.shown import derivation_html, grammar_html
 from equitrans.models.recursive.typed import TypedGrammar, WalkedLicences
 from equitrans.models.recursive.uses import PLAIN, VARIABLE, Operation, Use
 from equitrans.paper import Symmetry
@@ -46,6 +47,7 @@ class Learned:
     """Other grammars of nearly as few bits, each with the bits it takes more."""
     parts: tuple[Form, ...] = ()
     """Parts of training sentences that may be sentences."""
+    _repr_html_ = grammar_html
 
     def __str__(self) -> str:
         """A line for each rule with its support, and a line for each warning."""
@@ -100,6 +102,7 @@ class Derivation:
     root: Node
     alignments: int
     """Number of alignments that the grammar gives the sentence."""
+    _repr_html_ = derivation_html
 
     def __str__(self) -> str:
         return "\n".join(

@@ -19,9 +19,10 @@ from equitrans.models.direct import Answer, Direct, Hypothesis
 from equitrans.models.recursive.aligner import RecursiveAligner
 from equitrans.models.recursive.chart import Tree, origins_of, parse
 from equitrans.models.recursive.io import Derivation, Learned, Names, Node
+from equitrans.models.recursive.licences import Licences
 from equitrans.models.recursive.ranking import translated
 from equitrans.models.recursive.refusals import no_derivation, unlicensed
-from equitrans.models.recursive.rules import CONSTANTS, Form, constant_word
+from equitrans.models.recursive.rules import CONSTANTS, Form, Grammar, constant_word
 from equitrans.paper import (
     EOS,
     N_SPECIAL,
@@ -72,6 +73,16 @@ class RecursiveTransducer(Direct):
         for name in ("_unexplained", "_turned"):
             self.__dict__.pop(name, None)
         self.noise.fill_(learned.noise)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all rules use their parts whole, in any licensed place."""
+        grammar, licences = self.aligner.grammar, self.aligner.licences
+        return (
+            type(grammar) is Grammar
+            and (licences is None or type(licences) is Licences)
+            and not any(rule.uses for rule in grammar.rules)
+        )
 
     def form(self, source: Sequence[int]) -> Form:
         """ℓ_Σ of a source's words without special symbols."""

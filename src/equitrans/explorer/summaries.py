@@ -1,0 +1,51 @@
+"""The summary of a model, on which the page opens."""
+
+from equitrans.explorer.entry import Entry
+from equitrans.explorer.schema import Suggested, Summary, Supported, Unexplained
+from equitrans.training import Figures
+
+SHOWN, SUGGESTIONS, TRIED = 50, 5, 30
+"""Largest number of rules and of unexplained pairs, of suggestions, and of suggestions that are
+tried as an example."""
+
+
+def summary(entry: Entry) -> Summary:
+    """Return what is known about a model: figures, rules, unexplained pairs, warnings."""
+    trained, grammar = entry.trained, entry.trained.grammar
+    example: str | None = next(iter(entry.suggest("")), None)
+    if grammar is None:
+        return Summary(_figures(trained.origin.figures), (), 0, 0, (), (), (), example)
+    rules = sorted(zip(grammar.texts, grammar.support, strict=True), key=lambda row: -row[1])
+    suggestions = trained.suggest(TRIED) if grammar.texts else []
+    found = [Suggested(trained.text(each.source), each.reasons) for each in suggestions]
+    if example is None:
+        answers = zip(found, trained.predict([each.source for each in found]), strict=True)
+        example = next((each.source for each, answer in answers if not answer.refused), None)
+    return Summary(
+        figures=_figures(trained.origin.figures),
+        rules=tuple(Supported(*row) for row in rules[:SHOWN]),
+        pairs=grammar.pairs,
+        unexplained=len(grammar.exceptions),
+        exceptions=tuple(
+            Unexplained(trained.text(pair.source), trained.text(pair.target), reason)
+            for pair, reason in grammar.exceptions[:SHOWN]
+        ),
+        warnings=grammar.warnings[:SHOWN],
+        suggestions=tuple(found[:SUGGESTIONS]),
+        example=example,
+    )
+
+
+def _figures(figures: Figures) -> tuple[str, ...]:
+    """Return the known figures as sentences."""
+    found = []
+    if figures.exact_match is not None:
+        found.append(
+            f"exact match {100 * figures.exact_match:.2f} % on {figures.test_set or 'test pairs'} "
+            f"({figures.test_right} of {figures.test_pairs}, {figures.test_refused or 0} refused)"
+        )
+    if figures.valid_accuracy is not None:
+        found.append(f"{100 * figures.valid_accuracy:.1f} % of the validation pairs right")
+    if figures.train_pairs is not None:
+        found.append(f"learned from {figures.train_pairs} pairs")
+    return tuple(found)
