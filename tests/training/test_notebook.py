@@ -76,7 +76,7 @@ def test_a_report_shows_figures_and_errors(rules):
     found = rules.evaluate([("fix the fan", "fix fan"), ("fix the fan", EVIL), (EVIL, "x")])
     text = text_of(found)
     assert "33.33%" in text
-    assert text.count(EVIL) == 2
+    assert text.count(EVIL) == 3  # as target, as source, and in the reason of refusal
     assert isinstance(found, Report)
     everything = Report((Pair(("a",), ("a",)),), (Prediction(("a",), 0.0),), (("a",),), None, 0)
     assert "reason of refusal" not in text_of(everything)
