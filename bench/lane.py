@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from seeds import chosen_settings
 
 from equitrans.experiments import Job, Order, Records, perform
 from equitrans.models import Lane, LaneConfig
@@ -91,7 +92,7 @@ def _train(asked: argparse.Namespace, orders: list[Order]) -> None:
 
 def _orders(asked: argparse.Namespace, folder: Path) -> Iterator[Order]:
     """The trainings, all splits of a seed side by side."""
-    chosen = {name: _value(text) for name, _, text in (s.partition("=") for s in asked.set)}
+    chosen = chosen_settings(asked.set)
     digest = hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:8]
     first, end = map(int, asked.seeds.split("-"))
     official = asked.scan_dir is not None
@@ -153,13 +154,6 @@ def measure(order: Order) -> dict[str, Any]:
 
 def _rounded(value: Any) -> Any:
     return round(value, 4) if isinstance(value, float) else value
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
 
 
 if __name__ == "__main__":

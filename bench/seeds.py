@@ -63,7 +63,7 @@ def main() -> None:
     if asked.show:
         print(table([json.loads(line) for line in asked.show.read_text().splitlines()]), end="")
         return
-    chosen = {name: _value(text) for name, _, text in (s.partition("=") for s in asked.set)}
+    chosen = chosen_settings(asked.set)
     first, end = map(int, asked.seeds.split("-"))
     jobs = [
         Training(
@@ -181,6 +181,11 @@ def _without(data: Data, form: str, config: RunConfig) -> Data:
         rest, fraction=config.data.validation, how=config.data.hold_out, seed=config.seed
     )
     return replace(data, train=train, valid=valid, test=held)
+
+
+def chosen_settings(texts: Sequence[str]) -> dict[str, Any]:
+    """Settings from texts NAME=VALUE; a value that is no JSON is a string."""
+    return {name: _value(text) for name, _, text in (s.partition("=") for s in texts)}
 
 
 def _value(text: str) -> Any:

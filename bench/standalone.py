@@ -8,31 +8,19 @@ The exit status is 1 if one of these promises is broken.
 
 import argparse
 import importlib.util
-import random
 import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "fixtures"))
 
 from equitrans import Trained, read_pairs
 from equitrans.training import write_standalone
+from variations import variations
 
 SENTENCES, LIMIT_MS = 10_000, 50.0
-
-
-def sentences(seeds: list[tuple[str, ...]], n: int) -> Iterator[list[str]]:
-    draw = random.Random(0)
-    words = sorted({word for seed in seeds for word in seed} | {"41", "0", "blick"})
-    for _ in range(n):
-        found = list(draw.choice(seeds))
-        for _ in range(draw.randrange(3)):
-            at = draw.randrange(len(found) + 1)
-            found[at : at + draw.randrange(2)] = draw.choices(words, k=draw.randrange(2))
-        if draw.random() < 0.2:
-            found += [draw.choice(words), *draw.choice(seeds)]
-        yield found
 
 
 def differences(trained: Trained, file: Path, asked: list[list[str]]) -> int:
@@ -77,7 +65,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.py"
         write_standalone(trained, file)
-        differ = differences(trained, file, list(sentences(seeds, SENTENCES)))
+        near = list(variations(seeds, ("41", "0", "blick"), SENTENCES))
+        differ = differences(trained, file, near)
         started = start_ms(file, trained.text(seeds[0]))
         print(f"{file.stat().st_size / 1000:.0f} kB; starts and answers in {started:.0f} ms of CPU")
     return 0 if differ == 0 and started <= LIMIT_MS else 1

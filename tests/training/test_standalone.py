@@ -1,7 +1,6 @@
 """Rule models without torch: the same answers, from one Python file."""
 
 import json
-import random
 import subprocess
 import sys
 import threading
@@ -13,6 +12,7 @@ from equitrans.errors import ConfigError, RunError
 from equitrans.training.alone import _compare, answerer, plain_state, write_standalone
 from equitrans.training.plain import Answerer
 from ruled import HOME, home_rules, scan_rules
+from variations import variations
 
 pytestmark = pytest.mark.usefixtures("float32")
 
@@ -37,20 +37,8 @@ SCAN = [
 
 
 def sentences(seeds, n):
-    """Sentences that differ from the given ones by words added, deleted and replaced, or that join
-    two of them.
-    """
-    draw = random.Random(0)
     split = [seed.split() for seed in seeds]
-    words = sorted({word for seed in split for word in seed} | {"41", "0", "blick", "light"})
-    for _ in range(n):
-        found = list(draw.choice(split))
-        for _ in range(draw.randrange(3)):
-            at = draw.randrange(len(found) + 1)
-            found[at : at + draw.randrange(2)] = draw.choices(words, k=draw.randrange(2))
-        if draw.random() < 0.2:
-            found += [draw.choice(words), *draw.choice(split)]
-        yield " ".join(found)
+    return map(" ".join, variations(split, ("41", "0", "blick", "light"), n))
 
 
 def compare(trained, asked):

@@ -37,10 +37,6 @@ def plain_state(trained: Trained) -> dict[str, Any]:
         )
     symmetry, reading = trained.symmetry, trained.reading
     aligner, grammar = model.aligner, model.aligner.grammar
-    if grammar.parents < len(grammar):
-        raise ConfigError(
-            "the rules come from bracketed targets; their variables and typed words need torch"
-        )
     (homes, target_homes), (sources, targets) = symmetry.homes, symmetry.members
     weights = aligner.weights()
     with torch.no_grad():
