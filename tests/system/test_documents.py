@@ -249,12 +249,13 @@ def test_the_picture_of_the_packages_stacks_them_by_imports():
 
 
 def texts(notebook):
+    """Returns what each cell printed; a kernel may send one cell's lines in several parts."""
     return [
-        [
+        "".join(
             "".join(output.get("text", output.get("data", {}).get("text/plain", "")))
             for output in cell["outputs"]
             if output.get("name") != "stderr"
-        ]
+        )
         for cell in notebook["cells"]
         if cell["cell_type"] == "code"
     ]
