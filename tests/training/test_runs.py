@@ -114,7 +114,8 @@ def test_a_run_stopped_in_its_warm_start_continues(files, monkeypatch):
 def test_a_killed_run_is_resumed_and_ends_with_the_same_weights(files):
     """A real process, killed without warning, then continued from the command line."""
     program = (
-        "import sys, time; from equitrans.training import runs; from equitrans.cli.main import main\n"
+        "import sys, time; from equitrans.training import runs\n"
+        "from equitrans.cli.main import main\n"
         "runs.CHECKPOINT_SECONDS = 0.0\n{}sys.exit(main(sys.argv[1:]))"
     )
     slowly = (  # it must not end before it is killed
@@ -133,7 +134,7 @@ def test_a_killed_run_is_resumed_and_ends_with_the_same_weights(files):
     def start(*more, first=""):
         return subprocess.Popen([sys.executable, "-c", program.format(first), *more])
 
-    assert start(*arguments, "--out", str(files / "whole")).wait(120) == 0
+    assert start(*arguments, "--out", str(files / "whole")).wait(600) == 0
     process = start(*arguments, "--out", str(files / "killed"), first=slowly)
     log = files / "killed" / "epochs.jsonl"
     while not log.is_file() or log.read_text().count("\n") < 5:
@@ -142,7 +143,7 @@ def test_a_killed_run_is_resumed_and_ends_with_the_same_weights(files):
     process.send_signal(signal.SIGKILL)
     process.wait(10)
     assert not Run.open(files / "killed").is_finished
-    assert start("train", "--resume", str(files / "killed"), "--quiet").wait(120) == 0
+    assert start("train", "--resume", str(files / "killed"), "--quiet").wait(600) == 0
     assert weights(files / "killed") == weights(files / "whole")
 
 
