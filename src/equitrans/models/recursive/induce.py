@@ -8,7 +8,7 @@ that cost more than they save are dropped.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from equitrans.models.recursive.description import Code
@@ -99,6 +99,11 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
         for induced in found
         if 0 <= induced.bits - best.bits < NEAR_TIE
     }
+    for grammar in _variants(best.grammar):
+        learner = Learner(short, code, grammar, memory=memory)
+        more = learner.bits([o for o in short if not learner.parse(o).is_derived]) - best.bits
+        if more < NEAR_TIE:
+            rivals.setdefault(frozenset(grammar.rules), (max(0.0, more), grammar))
     rivals.pop(frozenset(best.grammar.rules), None)
     others = {frozenset(o.grammar.rules): o for o in found if not o.lost and o is not best}
     others.pop(frozenset(best.grammar.rules), None)
@@ -109,9 +114,9 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
         least = _bits(seen, code, best.grammar)
         extended = [rival.plus(added) for _, rival in rivals.values()]
         rivals = {
-            frozenset(rival.rules): (more, rival)
+            frozenset(rival.rules): (max(0.0, more), rival)
             for rival in extended
-            if 0 <= (more := _bits(seen, code, rival) - least) < NEAR_TIE
+            if (more := _bits(seen, code, rival) - least) < NEAR_TIE
         }
         rivals.pop(frozenset(best.grammar.rules), None)
     return replace(
@@ -137,6 +142,21 @@ def _class_words(observations: Iterable[Observation]) -> list[Rule]:
         if ord(atom) < CONSTANTS
     }
     return [Rule((symbol,), (0,)) for symbol in sorted(places)]
+
+
+def _variants(grammar: Grammar) -> Iterator[Grammar]:
+    """The grammar with a hole instead of a class whose words are constituents, in one rule; also
+    with the class in another hole of that rule, as in ``□ <c>`` and ``<c> □``.
+    """
+    alone = {rule.left[0] for rule in grammar.rules if len(rule.left) == 1 and rule.right == (0,)}
+    for rule in grammar.rules:
+        for p in [p for p, s in enumerate(rule.left) if s in alone and len(rule.left) > 1]:
+            more = [*rule.left]
+            more[p] = HOLE
+            lefts = [more, *([*more[:k], rule.left[p], *more[k + 1 :]] for k in rule.holes)]
+            for left in lefts:
+                new = Rule(tuple(left), rule.right)
+                yield Grammar(new if old == rule else old for old in grammar.rules)
 
 
 def _single_word_rules(grammar: Grammar) -> list[Rule]:
