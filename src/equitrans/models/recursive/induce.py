@@ -11,7 +11,9 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from equitrans.models.recursive.analogy import complete
 from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.differences import translated_words
 from equitrans.models.recursive.memory import Memory
 from equitrans.models.recursive.observe import Observation, Observations
 from equitrans.models.recursive.passes import Learner, Report
@@ -75,6 +77,10 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
             try_start(start)
     try_start(Grammar())
     best = min(found, key=lambda induced: induced.bits)
+    if best.lost:
+        # words that are constituents although no short pair shows it
+        try_start(Grammar(translated_words(short)))
+        best = min(found, key=lambda induced: induced.bits)
     wrong = sum(o.count for o in best.lost) / max(1, sum(o.count for o in short))
     if wrong > 0:
         # unexplained pairs count as wrong, so wrong pairs become cheaper
@@ -105,7 +111,7 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
         if more < NEAR_TIE:
             rivals.setdefault(frozenset(grammar.rules), (max(0.0, more), grammar))
     rivals.pop(frozenset(best.grammar.rules), None)
-    others = {frozenset(o.grammar.rules): o for o in found if not o.lost and o is not best}
+    others = {frozenset(o.grammar.rules): o for o in found if o is not best}
     others.pop(frozenset(best.grammar.rules), None)
     if len(short) < len(seen.all):
         before, best = best, extend_grammar(seen, best, report)
@@ -130,6 +136,12 @@ def _bits(seen: Observations, code: Code, grammar: Grammar) -> float:
     """The description length of all observations with a grammar."""
     learner = Learner(seen.all, code, grammar)
     return learner.bits([o for o in seen.all if not learner.parse(o).is_derived])
+
+
+def bits_of(seen: Observations, induced: Induction) -> float:
+    """Bits of the rules and of the observations that they do not derive, without weights."""
+    learner = Learner(seen.all, induced.code, induced.grammar)
+    return induced.code.rules(induced.grammar.rules) + learner.loss(induced.lost)
 
 
 def _class_words(observations: Iterable[Observation]) -> list[Rule]:
@@ -183,6 +195,7 @@ def extend_grammar(
     lost = learner.learn()
     if learner.grammar is not start:
         lost = learner.prune()
+    lost = complete(learner, lost)
     bits = code.rules(learner.grammar.rules) + learner.loss(lost)
     return Induction(learner.grammar, code, tuple(lost), bits)
 
@@ -203,7 +216,7 @@ def _induce(learner: Learner) -> Induction:
     assert best is not None
     learner.grammar = best[1]
     lost = learner.prune()
-    lost = learner.reconsider(lost)
+    lost = complete(learner, learner.reconsider(lost))
     return Induction(learner.grammar, code, tuple(lost), learner.bits(lost))
 
 
