@@ -245,14 +245,14 @@ def make_beyond(benchmarks: Iterable[Benchmark], results: Results) -> str:
         lines = [_line(name, group, benchmark.tests) for name, group in groups.items()]
         for row in benchmark.published:
             cells = [row["figures"].get(test) for test in benchmark.tests]
-            shown = ["" if cell is None else f"*{cell}*" for cell in cells]
-            lines.append([f"*published: {row['name']}*", "", "", "", *shown])
+            figures = ["" if cell is None else f"*{cell}*" for cell in cells]
+            lines.append([f"*published: {row['name']}*", "", "", "", *figures])
         head = ["training", "pairs", "CPU seconds", "rules", *benchmark.tests]
         parts += [f"### {benchmark.title}", markdown(head, lines)]
         if below := _below(groups):
             parts.append(markdown(["training", "test", "kinds below 100"], below))
-    cells = "A cell is exact match in percent, with wrong and refused sentences in brackets"
-    return "\n\n".join([*parts, f"{cells}; with several seeds, means and the figures of each."])
+    legend = "A cell is exact match in percent, with wrong and refused sentences in brackets"
+    return "\n\n".join([*parts, f"{legend}; with several seeds, means and the figures of each."])
 
 
 def _line(name: str, group: Sequence[Record], tests: Iterable[str]) -> list[str]:
