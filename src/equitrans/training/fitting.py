@@ -25,6 +25,7 @@ from equitrans.training.cards import Origin
 from equitrans.training.choosing import best_classes, bracket_classes, find_classes
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.learners import longest_prediction, start
+from equitrans.training.learning import Report
 from equitrans.training.misfit import misfit_warning
 from equitrans.training.trained import Trained
 
@@ -75,8 +76,9 @@ def fitted(
     seed: int = 0,
     characters: bool = False,
     split_words: str | None = None,
+    report: Report | None = None,
 ) -> tuple[Trained, list[str]]:
-    """The model of ``fit`` and its warnings."""
+    """The model of ``fit`` and its warnings; ``report`` gets texts about the progress of rules."""
     check_seed(seed)
     name_of(model := model or TransducerConfig())
     training = training or usual_training(model)
@@ -98,7 +100,7 @@ def fitted(
             classes = best_classes(pairs, found, reading) if rules else found.classes
     reading = Reading(check_classes(classes), characters, split_words)
     with _ONE_AT_A_TIME:
-        trained = _fit(pairs, reading, model, training, seed=seed)
+        trained = _fit(pairs, reading, model, training, seed=seed, report=report)
     grammar = () if trained.grammar is None else trained.grammar.warnings
     told = [f"learned rules: {warning}" for warning in grammar]
     if (warning := misfit_warning(trained, pairs, seed=seed)) is not None:
@@ -116,6 +118,7 @@ def _fit(
     training: TrainingConfig,
     *,
     seed: int,
+    report: Report | None = None,
 ) -> Trained:
     train, valid = hold_out(pairs, fraction=0.1, how="random", seed=seed)
     data = Data(train, valid, (), reading.classes, "pairs in memory", "", reading=reading)
@@ -129,6 +132,7 @@ def _fit(
         seed=seed,
     )
     learning = start(trained.model, model, training, data, seed=seed)
+    learning.report = report
     for _ in learning:
         pass
     origin = Origin(__version__, seed, training=learning.settings, figures=learning.figures)

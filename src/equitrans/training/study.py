@@ -119,6 +119,7 @@ def learn(
     characters: bool = False,
     split_words: str | Literal["auto"] | None = "auto",
     tell: Tell = lambda _: None,
+    report: Tell | None = None,
 ) -> Study:
     """Discover classes, learn rules, judge them on held-out forms and suggest what to write next.
 
@@ -127,7 +128,7 @@ def learn(
     ``second`` learns a model without rules too, if the rules leave pairs unexplained, with the
     usual training settings (half a minute for each fold) or with those given. ``split_words`` is
     the sign at which target words are read apart; "auto" finds it. ``tell`` gets a text about each
-    stage.
+    stage, and ``report`` texts about the progress within one.
 
     >>> words = ["lamp", "fan", "heater"]
     >>> pairs = [(f"start the {w}", f"{w.upper()} start") for w in words]
@@ -147,7 +148,7 @@ def learn(
     if split_words == "auto":
         split_words = None if characters else compound_sign(pairs)
     training = second if isinstance(second, TrainingConfig) else None
-    learner = _Learner(seed, characters, split_words, training)
+    learner = _Learner(seed, characters, split_words, training, report)
     tell(f"learning rules from {len(pairs)} pairs")
     trained, warnings = learner.rules(pairs)
     grammar = trained.grammar
@@ -198,6 +199,7 @@ class _Learner:
     split: str | None
     training: TrainingConfig | None
     """Settings of the second model."""
+    report: Tell | None
 
     def rules(self, pairs: Sequence[Pair]) -> tuple[Trained, list[str]]:
         """The rules of pairs, with classes that are discovered, and the warnings."""
@@ -223,6 +225,7 @@ class _Learner:
             seed=self.seed,
             characters=self.characters,
             split_words=self.split,
+            report=self.report,
         )
 
 
