@@ -15,7 +15,7 @@ from torch import Tensor
 
 from equitrans.data import Pair
 from equitrans.errors import shown
-from equitrans.models.recursive.chart import parse, yield_of
+from equitrans.models.recursive.chart import Tree, parse, yield_of
 from equitrans.models.recursive.decompose import decompose
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.induce import Induction, bits_of, extend_grammar, induce
@@ -51,6 +51,9 @@ STARTS, STUCK = 10, 0.05
 
 TRIED = 300
 """Number of pairs that show whether the brackets of targets explain the pairs."""
+
+MOST_TREES = 3000
+"""Largest number of derivations from which suggestions are taken."""
 
 OUTSIDE = "rules of this kind may be unable to express the data"
 
@@ -244,6 +247,7 @@ def _report(
     grammar, symmetry = induced.grammar, model.symmetry
     support: Counter[int] = Counter()
     by_form: dict[Form, set[int]] = {}
+    trees: dict[Form, Tree | None] = {}
     texts: dict[Form, Yield | None] = {}
     exceptions: list[tuple[Pair, str]] = []
     outliers = {o.pair: o.reason for o in seen.outliers}
@@ -252,6 +256,7 @@ def _report(
         form = model.form(words)
         if form not in texts:
             tree = model.aligner.tree(form)
+            trees[form] = tree if len(trees) < MOST_TREES else None
             texts[form] = None if tree is None else yield_of(grammar, tree)
             by_form[form] = set() if tree is None else {node.rule for node in tree.nodes()}
         text = texts[form]
@@ -285,7 +290,7 @@ def _report(
         grammar=grammar,
         licences=model.learned.licences,
         rivals=induced.rivals,
-        parts=parts(by_form),
+        parts=parts(trees, grammar),
         texts=names.rules(grammar, model.learned.licences),
         support=tuple(support[r] for r in range(len(grammar))),
         pairs=len(distinct),

@@ -11,10 +11,11 @@ less, the longer it is. What a chosen sentence will settle counts less for the n
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from equitrans.models.recursive.chart import yield_of
+from equitrans.lexical import is_filler
+from equitrans.models.recursive.chart import Tree, yield_of
 from equitrans.models.recursive.doubts import yields
 from equitrans.models.recursive.licences import Licences, Step, steps
 from equitrans.models.recursive.model import RecursiveTransducer
@@ -44,23 +45,33 @@ class Suggestion:
     worth: float
 
 
-def parts(forms: Iterable[Form]) -> tuple[Form, ...]:
-    """Parts of forms that begin and end as some form does, some of them with a symbol replaced by
-    one that has the same neighbours, and that are no form themselves; shortest first.
+def parts(forms: Mapping[Form, Tree | None], grammar: Grammar) -> tuple[Form, ...]:
+    """Parts of forms, given with their derivations, that may be sentences: they begin and end as
+    some form does, and are constituents or stand between words that join constituents. Some have a
+    symbol replaced by one that has the same neighbours. None is a form itself; the shortest come
+    first. If no part is a constituent, all that begin and end like forms are parts.
 
-    >>> parts([(1, 2), (1, 2, 3, 1, 2, 4), (1, 4)])
+    >>> parts(dict.fromkeys([(1, 2), (1, 2, 3, 1, 2, 4), (1, 4)]), Grammar())
     ((1, 2, 4), (1, 2, 3, 1, 2))
     """
     known = dict.fromkeys(sorted(forms, key=lambda form: (len(form), form)))
     firsts, lasts = {form[0] for form in known}, {form[-1] for form in known}
+    lefts = [rule.left for rule in grammar.rules if len(rule.left) == 3]
+    joining = {word for first, word, last in lefts if first == last == HOLE}
     found: dict[Form, None] = {}
+    others: dict[Form, None] = {}
     for form in known:
+        tree = forms[form]
+        nodes = set() if tree is None else {node.span for node in tree.nodes()}
+        edges = {k for k, symbol in enumerate(form) if symbol in joining}
         for i in [i for i, symbol in enumerate(form) if symbol in firsts]:
             for j in range(i + 1, min(i + LONGEST, len(form)) + 1):
                 if form[j - 1] in lasts and form[i:j] not in known:
-                    found[form[i:j]] = None
-        if len(found) > 4 * MOST:
+                    apart = i - 1 in {-1, *edges} and j in {len(form), *edges}
+                    (found if (i, j) in nodes or apart else others)[form[i:j]] = None
+        if len(found) + len(others) > 4 * MOST:
             break
+    found = found or others
     alike = _alike(known)
     for form in [form for form in (*known, *found) if len(form) <= SHORT]:
         for i, symbol in enumerate(form):
@@ -113,7 +124,9 @@ def suggest(model: RecursiveTransducer, n: int) -> list[Suggestion]:
         chosen = pool.pop(form)
         worth = chosen.worth(settled)
         settled.update(list(chosen.topics))
-        found.append(Suggestion(_words(model, form, len(found)), chosen.reasons, round(worth, 3)))
+        words = _words(model, form, len(found))
+        if words is not None:
+            found.append(Suggestion(words, chosen.reasons, round(worth, 3)))
     return found
 
 
@@ -246,14 +259,21 @@ def _filled(left: Sequence[int], fillings: Iterable[Form]) -> Form:
     return tuple(s for symbol in left for s in (next(forms) if symbol == HOLE else (symbol,)))
 
 
-def _words(model: RecursiveTransducer, form: Form, number: int) -> tuple[str, ...]:
+def _words(model: RecursiveTransducer, form: Form, number: int) -> tuple[str, ...] | None:
     """A sentence of a form, with different words of each class; not one that the rules do not
-    explain, if there is another, because two pairs of a form can pay for a rule.
+    explain, if there is another, because two pairs of a form can pay for a rule. None if a class
+    has no words that pairs have.
     """
     symmetry = model.symmetry
-    members = {symmetry.source_classes[words[0]]: words for words in symmetry.members[0]}
+    fillers = {number for word, number in symmetry.source.index.items() if is_filler(word)}
+    members = {
+        symmetry.source_classes[words[0]]: [word for word in words if word not in fillers]
+        for words in symmetry.members[0]
+    }
     single = {c: word for word, c in enumerate(symmetry.source_classes)}
-    choices = [members.get(symbol, (single[symbol],)) for symbol in form]
+    choices = [members.get(symbol, [single[symbol]]) for symbol in form]
+    if not all(choices):
+        return None
     unexplained = {pair.source for pair, _ in model.learned.exceptions}
     for shift in range(max(map(len, choices))):
         used: Counter[int] = Counter()
