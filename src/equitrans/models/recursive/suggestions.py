@@ -10,6 +10,7 @@ less, the longer it is. What a chosen sentence will settle counts less for the n
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -262,10 +263,16 @@ def _filled(left: Sequence[int], fillings: Iterable[Form]) -> Form:
 def _words(model: RecursiveTransducer, form: Form, number: int) -> tuple[str, ...] | None:
     """A sentence of a form, with different words of each class; not one that the rules do not
     explain, if there is another, because two pairs of a form can pay for a rule. None if a class
-    has no words that pairs have.
+    has neither words that pairs have nor a pattern that numbers match.
     """
     symmetry = model.symmetry
-    fillers = {number for word, number in symmetry.source.index.items() if is_filler(word)}
+    numbers: dict[str, str] = {}
+    for c in symmetry.classes:
+        if c.pattern is not None:
+            fitting = [f"{n}" for n in range(5, 500, 5) if re.fullmatch(c.pattern, f"{n}")]
+            numbers |= dict(zip(filter(is_filler, c.source), fitting, strict=False))
+    index = symmetry.source.index
+    fillers = {index[word] for word in index if is_filler(word) and word not in numbers}
     members = {
         symmetry.source_classes[words[0]]: [word for word in words if word not in fillers]
         for words in symmetry.members[0]
@@ -281,7 +288,7 @@ def _words(model: RecursiveTransducer, form: Form, number: int) -> tuple[str, ..
         for symbol, possible in zip(form, choices, strict=True):
             words.append(possible[(number + shift + used[symbol]) % len(possible)])
             used[symbol] += 1
-        sentence = symmetry.source.decode(words)
+        sentence = tuple(numbers.get(word, word) for word in symmetry.source.decode(words))
         if sentence not in unexplained:
             break
     return sentence
