@@ -93,6 +93,16 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
     if _suggests_juxtaposition(best.grammar):
         try_start(Grammar(_single_word_rules(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
+    learner = Learner(
+        short,
+        replace(code, primitives=True),
+        Grammar(_sequences(short)),
+        limit=GIVE_UP * best.bits,
+        report=report,
+        memory=Memory(),
+    )
+    found.append(_induce(learner))
+    best = min(found, key=lambda induced: induced.bits)
     # the order of rules does not matter: two starts often find one grammar
     rivals = {
         frozenset(induced.grammar.rules): (induced.bits - best.bits, induced.grammar)
@@ -137,6 +147,12 @@ def _class_words(observations: Iterable[Observation]) -> list[Rule]:
         if ord(atom) < CONSTANTS
     }
     return [Rule((symbol,), (0,)) for symbol in sorted(places)]
+
+
+def _sequences(observations: Iterable[Observation]) -> list[Rule]:
+    """The rules that make sequences of words of translated classes constituents."""
+    words = _class_words(observations)
+    return [*words, *(Rule((*rule.left, HOLE), (0, 1)) for rule in words)]
 
 
 def _single_word_rules(grammar: Grammar) -> list[Rule]:

@@ -24,6 +24,7 @@ from equitrans.models.recursive.uses import (
     Use,
     constant as constant,
     constant_word as constant_word,
+    count_primitives,
     operate,
 )
 from equitrans.settings import LONGEST_PREDICTION
@@ -69,6 +70,11 @@ class Rule:
     def uses(self) -> tuple[Use, ...]:
         """The uses of parts with an operation."""
         return tuple(Use.of(k) for k in self.right if k >= PLAIN)
+
+    @cached_property
+    def has_primitives(self) -> bool:
+        """Whether the right side takes words of parts by their order."""
+        return count_primitives(self.right) > 0
 
     @cached_property
     def is_open(self) -> bool:

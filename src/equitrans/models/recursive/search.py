@@ -15,7 +15,7 @@ from itertools import count, islice
 
 from equitrans.models.recursive.bounds import Bounds, Lack, Mentioned
 from equitrans.models.recursive.chart import Pieces, Target, parse
-from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.description import PRIMITIVE, Code
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Form, Grammar, Rule, Span, lay
 from equitrans.models.recursive.tile import Goal, tile
 
@@ -165,7 +165,7 @@ class _Search:
     ) -> None:
         self.grammar, self.form, self.code, self.juxtapose = grammar, form, code, juxtapose
         self.cautious = cautious
-        self.parse = parse(grammar, form, target)
+        self.parse = parse(grammar, form, target, primitives=code.primitives)
         n = len(form)
         self.anywhere = [list(range(p + 1, n + 1)) for p in range(n)]
         # a translated class word may become a constituent by itself
@@ -265,7 +265,10 @@ class _Search:
             if right > free:
                 continue
             longest = min(len(target), int(free / place))
-            found, tries = tile(left, spans, target, self.parse.yields, longest=longest)
+            spare = int((free - right) / PRIMITIVE) if code.primitives else 0
+            found, tries = tile(
+                left, spans, target, self.parse.yields, longest=longest, primitives=spare
+            )
             self.work += tries
             for tiling in found:
                 rule = Rule(left, tiling.right)
@@ -278,7 +281,7 @@ class _Search:
         goals: list[Goal] = []
         for k in rule.holes:
             i, j = spans[k]
-            if k in rule.right or (i, j) in self.parse.spans:
+            if k in rule.used or (i, j) in self.parse.spans:
                 continue
             if j not in self.derivable[i]:
                 return None
