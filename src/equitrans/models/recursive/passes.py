@@ -62,7 +62,8 @@ class Learner:
 
     def parse(self, o: Observation, grammar: Grammar | None = None) -> Parsed:
         find = Parsed.of if self._memory is None else self._memory.parse
-        return find(self.grammar if grammar is None else grammar, o.form, o.target)
+        grammar = self.grammar if grammar is None else grammar
+        return find(grammar, o.form, o.target, primitives=self.code.primitives)
 
     def explain(self, o: Observation, **options: Any) -> list[Explanation]:
         """Sets of new rules that derive an observation, cheapest first."""
@@ -154,7 +155,23 @@ class Learner:
             self.grammar.rules
         )
         cost = self.cost(saved, self.grammar, e.rules)
-        return cost.bits - cost.choice - price
+        return cost.bits - cost.choice - price - self._choice(e.rules, self.grammar, grammar)
+
+    def _choice(self, rules: Iterable[Rule], before: Grammar, after: Grammar) -> float:
+        """Bits of the choice between yields that rules add to the observations, estimated from a
+        sample; 0 if rules have no primitives.
+        """
+        if not self.code.primitives:
+            return 0.0
+        words = [rule.words for rule in rules]
+        having = [o for o in self.observations if any(some <= o.symbols for some in words)]
+        sample = having[:: -(-len(having) // SAMPLE)] if having else []
+        added = [
+            o.count * (new.choice - self.parse(o, before).choice)
+            for o in sample
+            if (new := self.parse(o, after)).is_derived
+        ]
+        return sum(added) * len(having) / max(1, len(sample))
 
     def loss(self, lost: Iterable[Observation]) -> float:
         """Bits of observations that the grammar does not derive."""
@@ -215,7 +232,8 @@ class Learner:
         """
         exceptions = self.loss(lost)
         weights = len(self.misfits()) * 0.5 * math.log2(len(self.observations) + 1)
-        return self.code.rules(self.grammar.rules) + exceptions + weights
+        choices = sum(o.count * self.parse(o).choice for o in self.observations)
+        return self.code.rules(self.grammar.rules) + exceptions + weights + choices
 
     def misfits(self) -> set[tuple[Rule, int, Rule]]:
         """The (rule, hole, child) that occur in derivations of the observed forms, but in no
@@ -260,6 +278,7 @@ class Learner:
                 self.report(f"pruning: {len(self.grammar)} rules")
                 smaller = self.grammar.minus(rule)
                 price = self.code.rules(self.grammar.rules) - self.code.rules(smaller.rules)
+                price += self._choice([rule], smaller, self.grammar)
                 kept, lost, cost = {}, [], ExceptionCost(self, [rule])
                 for o in sorted(users[rule], key=lambda o: len(o.form)):
                     parsed = self.parse(o, smaller)
