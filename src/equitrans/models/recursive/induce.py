@@ -8,7 +8,7 @@ that cost more than they save are dropped.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from equitrans.models.recursive.description import Code
@@ -93,16 +93,9 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
     if _suggests_juxtaposition(best.grammar):
         try_start(Grammar(_single_word_rules(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
-    learner = Learner(
-        short,
-        replace(code, primitives=True),
-        Grammar(_sequences(short)),
-        limit=GIVE_UP * best.bits,
-        report=report,
-        memory=Memory(),
-    )
-    found.append(_induce(learner))
-    best = min(found, key=lambda induced: induced.bits)
+    other = _with_primitives(short, code, best, report)
+    if other is not None:
+        found, best = [other], other
     # the order of rules does not matter: two starts often find one grammar
     rivals = {
         frozenset(induced.grammar.rules): (induced.bits - best.bits, induced.grammar)
@@ -149,10 +142,30 @@ def _class_words(observations: Iterable[Observation]) -> list[Rule]:
     return [Rule((symbol,), (0,)) for symbol in sorted(places)]
 
 
-def _sequences(observations: Iterable[Observation]) -> list[Rule]:
-    """The rules that make sequences of words of translated classes constituents."""
+def _with_primitives(
+    short: Sequence[Observation], code: Code, plain: Induction, report: Report | None
+) -> Induction | None:
+    """The best grammar with primitives on sequences of class words; None unless it takes fewer bits
+    than a plain grammar.
+    """
+    code, memory = replace(code, primitives=True), Memory()
+    best = plain
+    for at_end in (True, False):
+        start = Grammar(_sequences(short, at_end))
+        learner = Learner(short, code, start, limit=best.bits, report=report, memory=memory)
+        found = _induce(learner)
+        if found.bits < best.bits and any(rule.has_primitives for rule in found.grammar.rules):
+            best = found
+    return None if best is plain else best
+
+
+def _sequences(observations: Iterable[Observation], at_end: bool) -> list[Rule]:
+    """The rules that make sequences of words of translated classes constituents, with the other
+    words of a sequence at the end or at the beginning.
+    """
     words = _class_words(observations)
-    return [*words, *(Rule((*rule.left, HOLE), (0, 1)) for rule in words)]
+    sides = [(*rule.left, HOLE) if at_end else (HOLE, *rule.left) for rule in words]
+    return [*words, *(Rule(side, (0, 1)) for side in sides)]
 
 
 def _single_word_rules(grammar: Grammar) -> list[Rule]:

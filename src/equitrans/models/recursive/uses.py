@@ -115,7 +115,8 @@ def count_primitives(right: Iterable[int]) -> int:
     return sum(len(Use.of(k).primitives) for k in right if k >= PLAIN)
 
 
-CHAINS = tuple((one, Operation.WHOLE) for one in PRIMITIVES) + (
+CHAINS = (
+    *((one, Operation.WHOLE) for one in PRIMITIVES),
     (Operation.FIRST, Operation.REST),
     (Operation.LAST, Operation.FRONT),
     (Operation.REST, Operation.REST),
