@@ -18,6 +18,13 @@ SAMPLE = 40
 EFFORT, FAILURES = 30_000, 5
 """Tries per observation; a tenth of that after ``FAILURES`` observations without a result."""
 
+RIVALS = 8
+"""Largest number of explanations of an observation that are compared."""
+
+WITH_PRIMITIVES = 3
+"""How many times as many explanations are compared and reconsidered if rules may have primitives.
+"""
+
 DRAFT_EFFORT = 3_000
 """Tries per observation in a draft."""
 
@@ -57,6 +64,7 @@ class Learner:
         """Bits of the rules that this pass added and of the pairs that it could not explain. The
         pass stops above ``limit``."""
         self.failures = 0
+        self._times = WITH_PRIMITIVES if code.primitives else 1
         self.rejected: Counter[frozenset[Rule]] = Counter()
         """Explanations that were found but not used, with the number of times."""
 
@@ -120,7 +128,8 @@ class Learner:
         """Add the rules that explain an observation and save the most bits on it and others."""
         bound = 3 * self.code.novelty(len(o.target)) + 40
         effort = EFFORT if self.failures < FAILURES else EFFORT // 10
-        found = self.explain(o, bound=bound, juxtapose=self.juxtapose, effort=effort)
+        n_best = RIVALS * self._times
+        found = self.explain(o, bound=bound, juxtapose=self.juxtapose, effort=effort, n_best=n_best)
         gains = [(self._gain(e, o, others), -e.bits, e) for e in found]
         gain, _, best = max(gains, key=lambda item: item[:2], default=(0.0, 0.0, None))
         self.rejected.update(e.rules for e in found if e is not best)
@@ -196,7 +205,8 @@ class Learner:
             for rules in self.rejected
             if all(len(rule.left) <= 3 for rule in rules) and not rules <= set(self.grammar.rules)
         ]
-        for rules in sorted(small, key=lambda r: (-self.rejected[r], sorted(r)))[:RECONSIDERED]:
+        most = RECONSIDERED * self._times
+        for rules in sorted(small, key=lambda r: (-self.rejected[r], sorted(r)))[:most]:
             before = self.grammar
             self.grammar = before.plus(sorted(rules))
             after = self.prune(keep=rules)
