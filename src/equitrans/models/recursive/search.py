@@ -179,6 +179,9 @@ class _Search:
             ]
             for p in range(n)
         ]
+        # primitives divide a sequence of class words, so that no two holes do
+        words = {form[p] for p in places} if code.primitives else set[int]()
+        self.undivided = {p for p in range(1, n) if {form[p - 1], form[p]} <= words}
         usable = [rule for _, rule in grammar.usable(form)]
         self.bounds = Bounds(usable, form, target, code, self.parse.spans)
         self.work = 0
@@ -307,6 +310,8 @@ class _Search:
                 continue
             last = j - k + 1
             stack.append((p + 1, open_, (*left, form[p]), (*spans, (p, p + 1))))
+            if p in self.undivided and left[-1:] == (HOLE,):
+                continue
             ends = range(p + 1, last + 1) if open_ else derivable[p]
             stack += [
                 (q, open_ - (q not in derivable[p]), (*left, HOLE), (*spans, (p, q)))
