@@ -29,8 +29,9 @@ TWO_OPEN_HOLES = 4
 """Left sides of at most this many symbols may have two holes over spans that are not derivable;
 larger ones may have one."""
 
-RIVAL = 1.5
-"""Explanations of at most this multiple of the fewest bits are rivals; other pairs decide."""
+RIVAL, RIVAL_PRIMITIVES = 1.5, 2.0
+"""Explanations of at most this multiple of the fewest bits are rivals; other pairs decide. The
+second number is for rules with primitives, of which short pairs show little."""
 
 STEP = 1.5
 """Factor by which the bits grow that are added to the bound of an unsuccessful search."""
@@ -84,7 +85,7 @@ def explain(
         for e in _within(search, goal, limit, effort, n_best):
             found[e.rules] = e.bits
         if found:
-            bound = min(bound, min(found.values()) * (1.0 if cautious else RIVAL))
+            bound = min(bound, min(found.values()) * search.rival)
         if len(found) >= n_best or limit >= bound or search.work >= effort:
             break
     return sorted((Explanation(b, r) for r, b in found.items()), key=Explanation.order)[:n_best]
@@ -121,7 +122,7 @@ def _within(
         else:
             found.append(Explanation(bits, new))
             insort(totals, bits)
-            most = bits if search.cautious else RIVAL * bits
+            most = search.rival * bits
             bound = min([bound, most + ROUNDING, *totals[n_best - 1 : n_best]])
 
     def add(
@@ -165,6 +166,7 @@ class _Search:
     ) -> None:
         self.grammar, self.form, self.code, self.juxtapose = grammar, form, code, juxtapose
         self.cautious = cautious
+        self.rival = 1.0 if cautious else RIVAL_PRIMITIVES if code.primitives else RIVAL
         self.parse = parse(grammar, form, target, primitives=code.primitives)
         n = len(form)
         self.anywhere = [list(range(p + 1, n + 1)) for p in range(n)]
@@ -179,9 +181,11 @@ class _Search:
             ]
             for p in range(n)
         ]
-        # primitives divide a sequence of class words, so that no two holes do
+        # primitives divide a sequence of class words; a hole covers all of it, or all but what the
+        # rules of sequences take away
         words = {form[p] for p in places} if code.primitives else set[int]()
-        self.undivided = {p for p in range(1, n) if {form[p - 1], form[p]} <= words}
+        self.sequence = {p for p in range(1, n) if {form[p - 1], form[p]} <= words}
+        self.lefts = {rule.left for rule in grammar.rules}
         usable = [rule for _, rule in grammar.usable(form)]
         self.bounds = Bounds(usable, form, target, code, self.parse.spans)
         self.work = 0
@@ -309,8 +313,10 @@ class _Search:
             if p >= j:
                 continue
             last = j - k + 1
-            stack.append((p + 1, open_, (*left, form[p]), (*spans, (p, p + 1))))
-            if p in self.undivided and left[-1:] == (HOLE,):
+            before = left[-1] if left and p in self.sequence else None
+            if before != HOLE or (HOLE, form[p]) in self.lefts:
+                stack.append((p + 1, open_, (*left, form[p]), (*spans, (p, p + 1))))
+            if before is not None and (before, HOLE) not in self.lefts:
                 continue
             ends = range(p + 1, last + 1) if open_ else derivable[p]
             stack += [
