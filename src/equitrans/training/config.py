@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from equitrans.data import Batching, DataConfig
 from equitrans.errors import ConfigError, nearest, shown
-from equitrans.models import ModelConfig, TransducerConfig, find_model, name_of
+from equitrans.models import BackoffConfig, ModelConfig, TransducerConfig, find_model, name_of
 from equitrans.settings import check_counts, check_seed, check_settings, from_dict
 
 Settings = dict[str, Any]
@@ -38,6 +38,8 @@ class TrainingConfig:
         restarts: how often training starts again, with new random weights, while its best epoch
             does not predict all random validation pairs; the best epoch of all starts is
             kept. null is once without epochs, updates and seconds, and never with one of them
+        lexicon: the translator starts with a lexicon of the training pairs instead of random
+            weights; for few pairs
 
     """
 
@@ -54,6 +56,7 @@ class TrainingConfig:
     clip: float | None = 1.0
     patience: int | None = None
     restarts: int | None = None
+    lexicon: bool = False
 
     def __post_init__(self) -> None:
         check_settings("training", self)
@@ -157,7 +160,11 @@ def default_recipe(kind: str) -> str:
 
 
 def usual_training(model: ModelConfig) -> TrainingConfig:
-    """The training settings of a model's default recipe on own data."""
+    """The training settings of a model's default recipe on own data; of a model that backs off,
+    those of its second model.
+    """
+    if isinstance(model, BackoffConfig):
+        model = model.backing
     settings = recipe(default_recipe(name_of(model)), None)
     parts = {k.removeprefix("training."): v for k, v in settings.items() if "training." in k}
     return from_dict(TrainingConfig, parts)

@@ -18,13 +18,13 @@ from equitrans.data import (
     hold_out,
 )
 from equitrans.errors import ConfigError, DataError, LearningWarning, SymmetryError, shown
-from equitrans.models import ModelConfig, TransducerConfig, name_of
+from equitrans.models import ModelConfig, TransducerConfig, has_rules, name_of
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_iterable, check_pairs, check_seed
 from equitrans.training.cards import Origin
 from equitrans.training.choosing import best_classes, bracket_classes, find_classes
 from equitrans.training.config import TrainingConfig, usual_training
-from equitrans.training.learning import longest_prediction, start
+from equitrans.training.learners import longest_prediction, start
 from equitrans.training.misfit import misfit_warning
 from equitrans.training.trained import Trained
 
@@ -89,7 +89,7 @@ def fitted(
     check_pairs(pairs)
     if classes == "discover":
         reading = Reading((), characters, split_words)
-        rules = model.learner == "rules"
+        rules = has_rules(model)
         bracketed = bracket_classes(pairs, reading) if rules else None
         if bracketed is not None:
             classes = bracketed

@@ -2,12 +2,12 @@
 
 A model's settings name its learner: *gradient* yields an ``Epoch`` per pass over the data, *rules*
 yields one ``Rules`` for the grammar that it induced, *lessons* yields an ``Epoch`` per pass over a
-lesson.
+lesson, *backoff* yields one ``Rules`` and then an ``Epoch`` per pass of its second model.
 """
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -17,14 +17,19 @@ from torch import Tensor
 
 from equitrans.analysis import mean_loss
 from equitrans.data import Data, Pair, Rows
-from equitrans.models import LaneConfig, ModelConfig, build, learn_rules
+from equitrans.models import (
+    LaneConfig,
+    ModelConfig,
+    build,
+    learn_rules,
+)
 from equitrans.paper import Model
-from equitrans.settings import LONGEST_PREDICTION
 from equitrans.training.cards import Figures
 from equitrans.training.config import TrainingConfig
 from equitrans.training.lessons import Lessons, taught, teach
 from equitrans.training.loop import Epoch, TrainState, ended, epoch_seed, train
 from equitrans.training.trained import Trained
+from equitrans.training.translations import start_translator
 
 LOSS_PAIRS = 2000
 """Number of pairs on which the loss of a rule model is measured; more of them take long."""
@@ -101,6 +106,13 @@ class Learning(ABC):
         """The state that a checkpoint restores; None if a step is all or nothing."""
         return None
 
+    def restored(self, best: dict[str, Tensor]) -> None:
+        """Continue from a checkpoint that has filled the model and the state; ``best`` are the
+        weights of the best step.
+        """
+        assert self.state is not None
+        self.state.best = best
+
     def best_model(self) -> Model:
         """The model with the weights of the best step."""
         self.model.load_state_dict(self.best)
@@ -133,6 +145,8 @@ class GradientLearning(Learning):
         """Bring the data into the form that one start needs."""
         self._rows = Rows.of(self._data.train, self.model.sharing)
         self._valid = Rows.of(self._data.valid, self.model.sharing) if self._data.valid else None
+        if self._training.lexicon:
+            start_translator(self.model, self._data.train)
 
     def _train(self) -> Iterator[Epoch]:
         """Continue the current start to its end."""
@@ -156,6 +170,8 @@ class GradientLearning(Learning):
         """Set new random weights and a new optimizer; the best weights so far are kept."""
         seed = epoch_seed(self._state)
         model = Trained.new(self._config, self.model.symmetry, max_length=1, seed=seed).model
+        if self._training.lexicon:
+            start_translator(model, self._data.train)
         self.model.load_state_dict(model.state_dict())
         self._state.restart(self._training)
 
@@ -270,30 +286,3 @@ class RuleLearning(Learning):
     @property
     def figures(self) -> Figures:
         return Figures(train_pairs=len(self._pairs), seconds=self._seconds)
-
-
-def start(
-    model: Model,
-    config: ModelConfig,
-    training: TrainingConfig,
-    data: Data,
-    *,
-    seed: int,
-    device: str | torch.device = "cpu",
-) -> Learning:
-    """The learning of a new model, by the learner that its settings name."""
-    data = data.read
-    if config.learner == "rules":
-        return RuleLearning(model, config, data.train + data.valid, seed=seed, device=device)
-    kind = LessonLearning if config.learner == "lessons" else GradientLearning
-    return kind(model, config, training, data, seed=seed, device=device)
-
-
-def longest_prediction(pairs: Iterable[Pair], config: ModelConfig) -> int:
-    """The length limit of predictions: well beyond the targets seen, to allow longer ones. Rules
-    know the length of a target before they build it, so they have no other limit than that of all
-    models.
-    """
-    if config.learner == "rules":
-        return LONGEST_PREDICTION
-    return 4 * max(len(pair.target) for pair in pairs) + 10

@@ -128,9 +128,10 @@ class Trained:
         return models.suggest(self._rules(), n)
 
     def _rules(self) -> RecursiveTransducer:
-        if not isinstance(self.model, RecursiveTransducer):
+        model = self.model.rules if isinstance(self.model, models.Backoff) else self.model
+        if not isinstance(model, RecursiveTransducer):
             raise ConfigError("the model has no rules; learn it with aligner='recursive'")
-        return self.model
+        return model
 
     def words(self, sentence: str | Sequence[str]) -> Words:
         """The words of a source sentence; raise DataError if there are none or too many."""
