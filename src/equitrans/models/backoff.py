@@ -27,8 +27,8 @@ class Backoff(Model):
     """``p(y | x) = (1 − ε) p_R(y | x) + ε q(y | x)`` if the rules derive x, else ``q(y | x)``.
 
     p_R are the rules, q is the second model, and ε is the share of training pairs that the rules do
-    not explain. Whether the rules derive x depends on its form only. So p(y | x) sums to one, and
-    theorem 3 holds if it holds for q.
+    not explain, or more where they are in doubt. Whether the rules derive x, and ε, depend on its
+    form only. So p(y | x) sums to one, and theorem 3 holds if it holds for q.
     """
 
     confidence: Float[Tensor, ""]
@@ -59,6 +59,10 @@ class Backoff(Model):
         aligner = self.rules.aligner
         return bool(aligner.alignments(form)) and aligner.is_licensed(form)
 
+    def _noise(self, source: Sequence[int]) -> float:
+        """ε of a source that the rules derive."""
+        return self.rules.noise_of(self.rules.form(source))
+
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
         by_rules, by_second, derived = self._shares(batch, moment)
         return -torch.where(derived, torch.logaddexp(by_rules, by_second), by_second)
@@ -69,14 +73,14 @@ class Backoff(Model):
         """The two parts of log p(y | x), and whether the rules derive x."""
         second = -self.second.loss(batch, moment=moment)
         rules = torch.full_like(second, -math.inf)
-        derived = torch.zeros(len(second), dtype=torch.bool, device=second.device)
+        noise = torch.ones_like(second)
         for rows, joint in self.rules.joint(batch):
-            if self.derives(batch.source[rows[0]].tolist()):
-                rules[rows] = self.rules.marginal(joint, moment=moment).to(rules)
-                derived[rows] = True
-        noise = self.rules.noise.to(second)
-        rules = torch.log1p(-noise) + rules
-        return rules, torch.where(derived, noise.log() + second, second), derived
+            source = batch.source[rows[0]].tolist()
+            if self.derives(source):
+                noise[rows] = self._noise(source)
+                likely = self.rules.marginal(joint, moment=moment).to(rules)
+                rules[rows] = torch.log1p(-noise[rows]) + likely
+        return rules, noise.log() + second, noise < 1
 
     @torch.no_grad()
     def alignments(self, batch: Batch) -> Float[Tensor, "b m n"]:
@@ -121,8 +125,8 @@ class Backoff(Model):
         if derived:
             ruled = self.rules.predict(source[derived], max_length=max_length, n_best=n_best + 1)
             found = dict(zip(derived, self._weighed(source, derived, ruled), strict=True))
-        least = math.log(float(self.rules.noise))
-        unsure = [i for i in derived if n_best > 1 or found[i][0].log_prob < least]
+        least = {i: math.log(self._noise(rows[i])) for i in derived}
+        unsure = [i for i in derived if n_best > 1 or found[i][0].log_prob < least[i]]
         unsure = [i for i in unsure if not found[i][0].is_refused]
         others = [i for i in range(len(rows)) if i not in found]
         if searched := unsure + others:
@@ -139,7 +143,7 @@ class Backoff(Model):
         wanted = [(i, h) for i, some in zip(rows, found, strict=True) for h in some if h.finished]
         scores = iter(self._scores(source, wanted))
         answers = []
-        for some in found:
+        for i, some in zip(rows, found, strict=True):
             ranked: dict[tuple[int, ...], tuple[Hypothesis[int], str]] = {}
             for h in some:
                 if h.finished:
@@ -148,9 +152,8 @@ class Backoff(Model):
                     ranked[h.words] = Hypothesis(h.words, total, tied=h.tied), by
             best = sorted(ranked.values(), key=lambda it: -it[0].log_prob)
             tied = any(h.tied for h in some)
-            made = Answer.ranked(
-                [h for h, _ in best], float(self.rules.noise), tied=tied, licensed=True
-            )
+            noise = self._noise(source[i].tolist())
+            made = Answer.ranked([h for h, _ in best], noise, tied=tied, licensed=True)
             made = [replace(a, by=by) for a, (_, by) in zip(made, best, strict=True)]
             answers.append(made or [Answer((), -math.inf, finished=False)])
         return answers
