@@ -16,6 +16,7 @@ from equitrans.data import (
     as_pairs,
     check_classes,
     hold_out,
+    lower_first_words,
 )
 from equitrans.errors import ConfigError, DataError, LearningWarning, SymmetryError, shown
 from equitrans.models import ModelConfig, TransducerConfig, has_rules, name_of
@@ -39,13 +40,15 @@ def fit(
     seed: int = 0,
     characters: bool = False,
     split_words: str | None = None,
+    capitals: bool = False,
 ) -> Trained:
     """Train on pairs in memory, without a directory; return the model of the best epoch.
 
     ``classes="discover"`` finds the classes in the pairs; there may be none. The default training
     settings are those of the model's recipe. A model that does not fit its pairs and rules that are
     not to be trusted give a LearningWarning. ``characters`` makes every character of a string a
-    word; ``split_words`` is a character at which target words are read apart. Calls in several
+    word; ``split_words`` is a character at which target words are read apart; ``capitals`` reads
+    the first word of a source in lower case if it is also a word in lower case. Calls in several
     threads run one after the other, because torch has one random generator for all threads.
 
     >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
@@ -61,6 +64,7 @@ def fit(
         seed=seed,
         characters=characters,
         split_words=split_words,
+        capitals=capitals,
     )
     for warning in told:
         warnings.warn(warning, LearningWarning, stacklevel=2)
@@ -76,6 +80,7 @@ def fitted(
     seed: int = 0,
     characters: bool = False,
     split_words: str | None = None,
+    capitals: bool = False,
     report: Report | None = None,
 ) -> tuple[Trained, list[str]]:
     """The model of ``fit`` and its warnings; ``report`` gets texts about the progress of rules."""
@@ -89,6 +94,8 @@ def fitted(
     if not pairs:
         raise DataError("there are no pairs to learn from")
     check_pairs(pairs)
+    if capitals:
+        pairs = lower_first_words(pairs)
     if classes == "discover":
         reading = Reading((), characters, split_words)
         rules = has_rules(model)
@@ -98,7 +105,7 @@ def fitted(
         else:
             found = find_classes(pairs, reading)
             classes = best_classes(pairs, found, reading) if rules else found.classes
-    reading = Reading(check_classes(classes), characters, split_words)
+    reading = Reading(check_classes(classes), characters, split_words, capitals=capitals)
     with _ONE_AT_A_TIME:
         trained = _fit(pairs, reading, model, training, seed=seed, report=report)
     grammar = () if trained.grammar is None else trained.grammar.warnings
@@ -129,6 +136,7 @@ def _fit(
         max_length=longest_prediction(read, model),
         characters=reading.characters,
         split=reading.split,
+        capitals=reading.capitals,
         seed=seed,
     )
     learning = start(trained.model, model, training, data, seed=seed)

@@ -77,6 +77,8 @@ class Trained:
     origin: Origin = field(default_factory=Origin)
     split: str | None = None
     """A character at which target words are read apart."""
+    capitals: bool = False
+    """Whether the first word of a source is read in lower case, if it is known only so."""
 
     @classmethod
     def new(
@@ -87,13 +89,12 @@ class Trained:
         max_length: int,
         characters: bool = False,
         split: str | None = None,
+        capitals: bool = False,
         seed: int = 0,
         learned: Learned | None = None,
         budget: Budget | None = None,
     ) -> "Trained":
-        """A model with random weights, the same for the same seed; a recursive aligner gets the
-        rules of ``learned``, or none.
-        """
+        """A model with random weights by the seed; its rules are those of ``learned``, or none."""
         models.name_of(config)
         models.check_limits(config, symmetry)
         with (
@@ -102,7 +103,7 @@ class Trained:
         ):
             torch.manual_seed(seed)
             model = models.build(config, symmetry, learned)
-        return cls(model, config, max_length, characters, split=split)
+        return cls(model, config, max_length, characters, split=split, capitals=capitals)
 
     @property
     def symmetry(self) -> Symmetry:
@@ -145,7 +146,8 @@ class Trained:
     def reading(self) -> Reading:
         """How words become the symbols of the model, and symbols words."""
         known = frozenset(self.symmetry.source.index)
-        return Reading(self.symmetry.classes, self.characters, self.split, known)
+        how = (self.symmetry.classes, self.characters, self.split, known)
+        return Reading(*how, capitals=self.capitals)
 
     def text(self, words: Iterable[str]) -> str:
         """The sentence of some words."""
@@ -189,7 +191,7 @@ class Trained:
         self, sentences: Sequence[Words], *, n: int, width: int, lenient: bool = False
     ) -> list[list[Prediction]]:
         """Up to n targets of each sentence, best first, all in symbols."""
-        options = {"width": max(width, n), "max_length": self.max_length, "n_best": n}
+        options = {"max_length": self.max_length, "n_best": n, "width": max(width, n)}
         return analysis.predict(self.model, sentences, lenient=lenient, **options)
 
     def evaluate(self, pairs: Iterable[AnyPair], *, width: int = 3) -> Report:
@@ -219,9 +221,8 @@ class Trained:
         width: int = 3,
     ) -> Audit:
         """How equivariant the model is on some pairs, under its own or the given classes."""
-        symmetry = self.symmetry
-        if classes is not None:
-            symmetry = replace(symmetry, classes=check_classes(classes))
+        own = self.symmetry
+        symmetry = own if classes is None else replace(own, classes=check_classes(classes))
         if not symmetry.classes:
             raise SymmetryError("the model has no classes; give the classes for the audit")
         options = {"width": width, "max_length": self.max_length}
@@ -231,9 +232,7 @@ class Trained:
     def orbits(
         self, sentence: str | Sequence[str], target: str | Sequence[str] | None = None
     ) -> Orbits:
-        """The family of a sentence and its orbits; the default target is the prediction. A refused
-        sentence without a target raises DataError.
-        """
+        """The family of a sentence, or raise DataError; the default target is the prediction."""
         source = self.words(sentence)
         if target is None:
             (best,) = self.predict([source])
@@ -302,6 +301,7 @@ class Trained:
             "max_length": self.max_length,
             "characters": self.characters,
             **({} if self.split is None else {"split_words": self.split}),
+            **({"capitals": True} if self.capitals else {}),
             "kind": models.name_of(self.config),
             "model": asdict(self.config),
         }
@@ -342,6 +342,7 @@ class Trained:
                 max_length=found.max_length,
                 characters=found.characters,
                 split=found.split,
+                capitals=found.capitals,
                 seed=seed,
                 learned=found.learned,
                 budget=budget,
