@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from equitrans import __version__
+from equitrans import __version__, training as room
 from equitrans.analysis import Cells, Extended, extend_model
 from equitrans.data import (
     AnyPair,
@@ -31,7 +31,7 @@ from equitrans.training.trained import Trained
 
 def fit(
     pairs: Iterable[AnyPair],
-    classes: Iterable[LexicalClass] | Literal["discover"] = (),
+    classes: Iterable[LexicalClass] | Literal["auto", "discover"] = "auto",
     *,
     model: ModelConfig | None = None,
     training: TrainingConfig | None = None,
@@ -40,6 +40,10 @@ def fit(
     split_words: str | None = None,
 ) -> Trained:
     """Train on pairs in memory, without a directory; return the model of the best epoch.
+
+    Without classes, model and training settings, it does what ``learn`` does, judgement included:
+    the result has the rules, and its ``study`` the page, which a notebook shows. With a model or
+    training settings, the default is no classes.
 
     ``classes="discover"`` finds the classes in the pairs; there may be none. The default training
     settings are those of the model's recipe. A model that does not fit its pairs and rules that are
@@ -52,9 +56,15 @@ def fit(
     >>> fit(walk, [verbs], training=TrainingConfig(updates=600)).predict(["jump twice"])[0].words
     ('JUMP', 'JUMP')
     """
+    if classes == "auto" and model is None and training is None:
+        sign = split_words or "auto"
+        study = room.learn(pairs, seed=seed, characters=characters, split_words=sign)
+        for warning in study.warnings:
+            warnings.warn(warning, LearningWarning, stacklevel=2)
+        return replace(study.trained, study=study)
     trained, told = fitted(
         pairs,
-        classes,
+        () if classes == "auto" else classes,
         model=model,
         training=training,
         seed=seed,
@@ -75,8 +85,9 @@ def fitted(
     seed: int = 0,
     characters: bool = False,
     split_words: str | None = None,
+    quick: bool = False,
 ) -> tuple[Trained, list[str]]:
-    """The model of ``fit`` and its warnings."""
+    """The model of ``fit`` and its warnings; ``quick`` searches less for rules."""
     check_seed(seed)
     name_of(model := model or TransducerConfig())
     training = training or usual_training(model)
@@ -95,10 +106,12 @@ def fitted(
             classes = bracketed
         else:
             found = find_classes(pairs, reading)
-            classes = best_classes(pairs, found, reading) if rules else found.classes
+            classes = found.classes
+            if rules:
+                classes = best_classes(pairs, found, reading, quick=quick)
     reading = Reading(check_classes(classes), characters, split_words)
     with _ONE_AT_A_TIME:
-        trained = _fit(pairs, reading, model, training, seed=seed)
+        trained = _fit(pairs, reading, model, training, seed=seed, quick=quick)
     grammar = () if trained.grammar is None else trained.grammar.warnings
     told = [f"learned rules: {warning}" for warning in grammar]
     if (warning := misfit_warning(trained, pairs, seed=seed)) is not None:
@@ -116,6 +129,7 @@ def _fit(
     training: TrainingConfig,
     *,
     seed: int,
+    quick: bool,
 ) -> Trained:
     train, valid = hold_out(pairs, fraction=0.1, how="random", seed=seed)
     data = Data(train, valid, (), reading.classes, "pairs in memory", "", reading=reading)
@@ -128,7 +142,7 @@ def _fit(
         split=reading.split,
         seed=seed,
     )
-    learning = start(trained.model, model, training, data, seed=seed)
+    learning = start(trained.model, model, training, data, seed=seed, quick=quick)
     for _ in learning:
         pass
     origin = Origin(__version__, seed, training=learning.settings, figures=learning.figures)
@@ -165,5 +179,5 @@ def extend(trained: Trained, name: str, words: Mapping[Cells, Cells]) -> Extensi
                     f"{word!r} is not a character; the words of this model are single characters"
                 )
     found = extend_model(trained.model, trained.config, name, words)
-    extended = replace(trained, model=found.model, config=found.config, origin=Origin())
+    extended = replace(trained, model=found.model, config=found.config, origin=Origin(), study=None)
     return Extension(**vars(found), trained=extended)

@@ -226,8 +226,9 @@ class RuleLearning(Learning):
         *,
         seed: int,
         device: str | torch.device = "cpu",
+        quick: bool = False,
     ) -> None:
-        self.model = model
+        self.model, self._quick = model, quick
         self._config, self._pairs, self._seed, self._device = config, pairs, seed, device
         self._seconds: float | None = None
 
@@ -237,7 +238,7 @@ class RuleLearning(Learning):
             torch.manual_seed(self._seed)
             symmetry = self.model.symmetry
             new = partial(build, self._config, symmetry)
-            model = learn_rules(self._pairs, symmetry, new, self.report)
+            model = learn_rules(self._pairs, symmetry, new, self.report, quick=self._quick)
         learned = model.learned
         loss = mean_loss(model, Rows.of(self._pairs[:LOSS_PAIRS], model.sharing))
         self.model = model.to(self._device)
@@ -280,11 +281,15 @@ def start(
     *,
     seed: int,
     device: str | torch.device = "cpu",
+    quick: bool = False,
 ) -> Learning:
-    """The learning of a new model, by the learner that its settings name."""
+    """The learning of a new model, by the learner that its settings name; ``quick`` searches less
+    for rules.
+    """
     data = data.read
     if config.learner == "rules":
-        return RuleLearning(model, config, data.train + data.valid, seed=seed, device=device)
+        pairs = data.train + data.valid
+        return RuleLearning(model, config, pairs, seed=seed, device=device, quick=quick)
     kind = LessonLearning if config.learner == "lessons" else GradientLearning
     return kind(model, config, training, data, seed=seed, device=device)
 
