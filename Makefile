@@ -16,7 +16,10 @@ test: .venv/installed browser
 	$(PYTEST) $(SHAPES) tests/paper tests/data tests/models tests/analysis
 	$(PYTEST) tests/training tests/experiments tests/explorer tests/cli tests/system src
 
-check: lint types docs test
+# Types and documentation are checked side by side: each uses one core.
+check: .venv/installed
+	$(MAKE) --no-print-directory -j 2 lint types docs
+	$(MAKE) --no-print-directory test
 
 # The numerical tests with the vector instructions of older processors, whose kernels round differently.
 NUMERICAL = tests/paper tests/models tests/analysis tests/training
@@ -95,7 +98,7 @@ clean:
 
 .venv/installed: pyproject.toml constraints.txt requirements-dev.lock
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --no-deps -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 

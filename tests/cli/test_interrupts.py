@@ -45,7 +45,7 @@ def interrupt(command, waits):
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
     try:
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
         process.kill()
         raise
@@ -80,5 +80,5 @@ def test_an_ignored_interrupt_stays_ignored(commands, tmp_path):
         for _ in range(20):
             time.sleep(0.05)
             process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=120)
     assert (process.returncode, out) == (0, "I_WALK\n")

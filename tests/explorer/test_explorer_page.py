@@ -18,7 +18,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium"
 )
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def address(shown):
     assert server.stdout.readline() == "Press Ctrl-C to stop.\n"
     yield line.split(": ", 1)[1].strip()
     server.send_signal(signal.SIGINT)
-    _, err = server.communicate(timeout=20)
+    _, err = server.communicate(timeout=120)
     assert server.returncode == 130
     assert err == "equitrans: interrupted\n"
 

@@ -177,7 +177,7 @@ def test_the_command_serves_and_stops_at_a_signal(rules, tmp_path):
         found = Server(port).get("/predict?sentence=call+Ada").json
         assert found["target"] == "call Ada"
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=120)
         assert process.returncode in (0, -signal.SIGTERM)
         assert err == ""
     finally:

@@ -25,9 +25,9 @@ from equitrans.models.configs import (
 )
 from equitrans.models.direct import Direct
 from equitrans.models.recursive.aligner import RecursiveAligner
+from equitrans.models.recursive.forest import Forest, Packed
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.rules import HOLE, Grammar, Rule
-from equitrans.models.recursive.weights import Forest, Packed
 from equitrans.paper.base import Autoregressive, Model
 from equitrans.paper.groups import Group
 from equitrans.paper.translator import WordTranslator

@@ -268,6 +268,6 @@ def test_the_notebook_prints_what_it_shows(tmp_path):
     for cell in run.cells:
         if cell.cell_type == "code":
             cell.outputs = []
-    NotebookClient(run, timeout=200, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(run, timeout=1000, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert texts(run) == texts(kept)
     assert any("image/png" in o.get("data", {}) for c in run.cells for o in c.get("outputs", []))

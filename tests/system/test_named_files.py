@@ -50,7 +50,7 @@ def command(*arguments):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
 
 

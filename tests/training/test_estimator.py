@@ -66,7 +66,7 @@ def test_a_grid_search_reaches_the_settings_of_model_and_training():
     assert search.best_params_ == {"model__aligner": "recursive", "training__updates": 1}
     assert search.best_score_ == 1.0
     assert min(search.cv_results_["mean_test_score"]) < 0.5  # the other has learned nothing
-    assert search.best_estimator_.training == TrainingConfig(updates=1)
+    assert search.best_estimator_.training == TrainingConfig(updates=1, lexicon=True)
     assert search.predict(["jump thrice"]) == ["I_JUMP I_JUMP I_JUMP"]
 
 

@@ -114,19 +114,28 @@ def test_a_run_stopped_in_its_warm_start_continues(files, monkeypatch):
 def test_a_killed_run_is_resumed_and_ends_with_the_same_weights(files):
     """A real process, killed without warning, then continued from the command line."""
     program = (
-        "import sys; from equitrans.training import runs; from equitrans.cli.main import main\n"
-        "runs.CHECKPOINT_SECONDS = 0.0\nsys.exit(main(sys.argv[1:]))"
+        "import sys, time; from equitrans.training import runs\n"
+        "from equitrans.cli.main import main\n"
+        "runs.CHECKPOINT_SECONDS = 0.0\n{}sys.exit(main(sys.argv[1:]))"
+    )
+    slowly = (  # it must not end before it is killed
+        "append, lines = runs.append_line, []\n"
+        "def append_line(*what):\n"
+        "    lines.append(what)\n"
+        "    time.sleep(600 if len(lines) > 10 else 0)\n"
+        "    append(*what)\n"
+        "runs.append_line = append_line\n"
     )
     arguments = [
         *("train", "--data", str(files / "pairs.tsv"), "--classes", str(files / "classes.toml")),
         *("--training.epochs", "20", "--model.hidden", "8", "--seed", "1", "--quiet"),
     ]
 
-    def start(*more):
-        return subprocess.Popen([sys.executable, "-c", program, *more])
+    def start(*more, first=""):
+        return subprocess.Popen([sys.executable, "-c", program.format(first), *more])
 
-    assert start(*arguments, "--out", str(files / "whole")).wait(120) == 0
-    process = start(*arguments, "--out", str(files / "killed"))
+    assert start(*arguments, "--out", str(files / "whole")).wait(600) == 0
+    process = start(*arguments, "--out", str(files / "killed"), first=slowly)
     log = files / "killed" / "epochs.jsonl"
     while not log.is_file() or log.read_text().count("\n") < 5:
         time.sleep(0.01)
@@ -134,7 +143,7 @@ def test_a_killed_run_is_resumed_and_ends_with_the_same_weights(files):
     process.send_signal(signal.SIGKILL)
     process.wait(10)
     assert not Run.open(files / "killed").is_finished
-    assert start("train", "--resume", str(files / "killed"), "--quiet").wait(120) == 0
+    assert start("train", "--resume", str(files / "killed"), "--quiet").wait(600) == 0
     assert weights(files / "killed") == weights(files / "whole")
 
 

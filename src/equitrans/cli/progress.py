@@ -1,5 +1,6 @@
 """Progress of a training or of a list of jobs: a bar on a terminal, plain lines elsewhere."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -57,15 +58,15 @@ def bar(console: Console, jobs: int | None = None) -> Iterator[Show]:
 
 
 def _lines(console: Console, jobs: int | None) -> Iterator[Show]:
-    last, shown, begun = None, 0.0, time.monotonic()
+    last, shown, begun = None, -math.inf, time.monotonic()
 
     def show(text: str, done: int, total: int | None) -> None:
         nonlocal last, shown
         # the first figures are printed at once, a text before them after 10 seconds
-        before = begun if done == 0 and not shown else shown
+        before = begun if done == 0 and shown == -math.inf else shown
         if jobs is not None:
             console.print(f"{done} of {total}: {text}")
-        elif time.monotonic() - before > EVERY:
+        elif time.monotonic() - before >= EVERY:
             console.print(text)
             last, shown = None, time.monotonic()
         else:

@@ -56,6 +56,15 @@ LEXEME = "‹a lexeme›"
 LARGE = 20
 """Smallest number of words of a group that neighbours are told apart by."""
 
+CONFIRMED = 10.0
+"""Bits of evidence for a class from one form of sentence in which its words were compared."""
+
+RARE = 5
+"""Smallest number of a word's occurrences per form of sentence that confirms its class, for which
+its places are looked at."""
+
+STRANGER = "stands in other places than the words that it was compared with"
+
 Profile = tuple[Counter[object], ...]
 """The neighbours of a word, by place."""
 
@@ -88,6 +97,60 @@ def adopt(
     after = group | dict.fromkeys(copies, copied)
     bad = _contradicted(pairs, after, lexicon, copies, tolerance)
     return {word: g if word in bad else after[word] for word, g in group.items()}
+
+
+def part_strangers(
+    pairs: Sequence[Pair], group: Mapping[str, int], lexicon: Lexicon
+) -> tuple[dict[str, int], dict[str, str]]:
+    """The groups without words whose places speak more against their group than comparisons speak
+    for it, and the reason of each such word.
+    """
+    group, parted = dict(group), dict[str, str]()
+    support = _support(pairs, group, lexicon)
+    size = Counter(group.values())
+    seen = Counter(word for pair in pairs for word in set(pair.source) if word in group)
+    thin = {w for w in group if size[group[w]] > 1 and seen[w] >= RARE * support[w]}
+    if not thin:
+        return group, parted
+    profiles = _profiles(pairs, group, lexicon)
+    kinds = [len({f for p in profiles.values() for f in p[k]}) for k in range(BOTH[0])]
+    members: defaultdict[int, set[str]] = defaultdict(set)
+    for word, g in group.items():
+        members[g].add(word)
+    for g in {group[word]: None for word in group if word in thin}:
+        total = [sum((profiles[w][k] for w in members[g]), Counter()) for k in range(BOTH[0])]
+
+        def evidence(word: str, total: Sequence[Counter[object]] = total) -> float:
+            """Bits for the word's group: comparisons, and one code for its places."""
+            places = zip(profiles[word], total, kinds, strict=False)
+            saved = sum(_saved(own, all_ - own, n) for own, all_, n in places)
+            return saved + CONFIRMED * support[word]
+
+        while worst := min(((evidence(w), w) for w in members[g] & thin), default=None):
+            if worst[0] >= 0 or len(members[g]) < 2:
+                break
+            members[g].remove(worst[1])
+            parted[worst[1]] = STRANGER
+            for counts, own in zip(total, profiles[worst[1]], strict=False):
+                counts.subtract(own)
+        if len(members[g]) == 1:
+            parted |= dict.fromkeys(members[g], STRANGER)
+    fresh = max(group.values()) + 1
+    return group | {word: fresh + i for i, word in enumerate(parted)}, parted
+
+
+def _support(pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon) -> Counter[str]:
+    """The number of forms of sentences in which each word was compared with others of its group."""
+    forms: defaultdict[Abstract, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        forms[abstract(pair, group, lexicon)[0]].append(pair)
+    support: Counter[str] = Counter()
+    for form, same in forms.items():
+        for g in groups_in(form) if len(same) > 1 else ():
+            words = {tuple(w for w in pair.source if group.get(w) == g) for pair in same}
+            if len(words) > 1:
+                support.update({word for some in words for word in some})
+    return support
 
 
 def pool_copies(pairs: Sequence[Pair], lexicon: Lexicon, lonely: Iterable[str]) -> set[str]:

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from equitrans.data.adoption import adopt, copied_group, pool_copies
+from equitrans.data.adoption import adopt, copied_group, part_strangers, pool_copies
 from equitrans.data.grouping import (
     Abstract,
     Tally,
@@ -77,10 +77,12 @@ def discover(pairs: Iterable[Pair], *, tolerance: float = 0.2) -> Discovery:
     if pool := pool_copies(written, lexicon, grouping.lonely):
         grouping = group_words(written, lexicon, tolerance=tolerance, together=pool)
     lonely = [*grouping.lonely, *pool]
-    group = adopt(written, grouping.group, lexicon, lonely, tolerance=tolerance)
+    group, parted = part_strangers(written, grouping.group, lexicon)
+    group = adopt(written, group, lexicon, lonely, tolerance=tolerance)
     size = Counter(group.values())
     adopted = {word: ADOPTED for word in lonely if size[group[word]] > 1}
-    reasons = {w: why for w, why in grouping.alone.items() if w not in adopted} | lexicon.missing
+    alone = grouping.alone | parted
+    reasons = {w: why for w, why in alone.items() if w not in adopted} | lexicon.missing
     return _report(originals, group, lexicon, lexemes, grouping.thin | adopted, reasons)
 
 

@@ -45,10 +45,11 @@ def plain_state(trained: Trained) -> dict[str, Any]:
             model.spoken(torch.tensor(words)).argmax(1).tolist() if words else []
             for words in sources
         ]
-    licences = None
+    licences, lost = None, []
     if aligner.licences is not None:
         accepted = aligner.licences.accepted
         licences = [[r, k, sorted(rules)] for (r, k), rules in accepted.items()]
+        lost = sorted(aligner.licences.lost)
     open_classes = [
         [
             c.name,
@@ -78,10 +79,7 @@ def plain_state(trained: Trained) -> dict[str, Any]:
         "table": [[round(value, 7) for value in row[N_SPECIAL:]] for row in table.tolist()],
         "noise": float(model.noise),
         "maximum": model.marginal != MARGINALS["sum"],
-        "rules": [
-            [list(rule.left), [k if k >= 0 else ~(~k - N_SPECIAL) for k in rule.right]]
-            for rule in grammar.rules
-        ],
+        "rules": _rules(grammar.rules),
         "weights": {
             "rule": weights.rule,
             "child": weights.child,
@@ -90,7 +88,18 @@ def plain_state(trained: Trained) -> dict[str, Any]:
         },
         "classes": list(weights.classes),
         "licences": licences,
+        "lost": lost,
+        "rivals": [
+            {"odds": odds, "rules": _rules(rival.rules)} for odds, rival in model.doubts.close
+        ],
     }
+
+
+def _rules(rules: Iterable[Any]) -> list[list[list[int]]]:
+    return [
+        [list(rule.left), [k if k >= 0 else ~(~k - N_SPECIAL) for k in rule.right]]
+        for rule in rules
+    ]
 
 
 def answerer(trained: Trained) -> Answerer | None:

@@ -38,6 +38,8 @@ class TrainingConfig:
         restarts: how often training starts again, with new random weights, while its best epoch
             does not predict all random validation pairs; the best epoch of all starts is
             kept. null is once without epochs, updates and seconds, and never with one of them
+        lexicon: the translator starts with a lexicon of the training pairs instead of random
+            weights; for few pairs
 
     """
 
@@ -54,6 +56,7 @@ class TrainingConfig:
     clip: float | None = 1.0
     patience: int | None = None
     restarts: int | None = None
+    lexicon: bool = False
 
     def __post_init__(self) -> None:
         check_settings("training", self)

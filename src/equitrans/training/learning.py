@@ -25,6 +25,7 @@ from equitrans.training.config import TrainingConfig
 from equitrans.training.lessons import Lessons, taught, teach
 from equitrans.training.loop import Epoch, TrainState, ended, epoch_seed, train
 from equitrans.training.trained import Trained
+from equitrans.training.translations import start_translator
 
 LOSS_PAIRS = 2000
 """Number of pairs on which the loss of a rule model is measured; more of them take long."""
@@ -133,6 +134,8 @@ class GradientLearning(Learning):
         """Bring the data into the form that one start needs."""
         self._rows = Rows.of(self._data.train, self.model.sharing)
         self._valid = Rows.of(self._data.valid, self.model.sharing) if self._data.valid else None
+        if self._training.lexicon:
+            start_translator(self.model, self._data.train)
 
     def _train(self) -> Iterator[Epoch]:
         """Continue the current start to its end."""
@@ -156,6 +159,8 @@ class GradientLearning(Learning):
         """Set new random weights and a new optimizer; the best weights so far are kept."""
         seed = epoch_seed(self._state)
         model = Trained.new(self._config, self.model.symmetry, max_length=1, seed=seed).model
+        if self._training.lexicon:
+            start_translator(model, self._data.train)
         self.model.load_state_dict(model.state_dict())
         self._state.restart(self._training)
 

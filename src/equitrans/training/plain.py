@@ -94,8 +94,9 @@ class Answerer:
         length = alignments[0][0] if isinstance(alignments[0][0], int) else len(alignments[0][0])
         if length > self.longest:
             raise Refusal(f"the target would have {length} words; the limit is {self.longest}")
-        (best, log_prob), *others = self._ranked(source, alignments)
-        least = math.log(self.noise)
+        noise = max(self.noise, self.grammar.doubt(form))
+        (best, log_prob), *others = self._ranked(source, alignments, noise)
+        least = math.log(noise)
         rival = None
         if others:
             rival, least = self._write(others[0][0], names), max(others[0][1], least)
@@ -104,7 +105,7 @@ class Answerer:
         return Answer(between.join(written), written, None, log_prob, log_prob - least, rival)
 
     def _ranked(
-        self, source: list[int], alignments: list[tuple[str | int, float]]
+        self, source: list[int], alignments: list[tuple[str | int, float]], share: float
     ) -> list[tuple[tuple[int, ...], float]]:
         """The targets of all alignments with their log-probabilities, best first."""
         fitting = [
@@ -124,8 +125,8 @@ class Answerer:
             likely = best
             if not self.maximum:
                 likely += math.log(math.fsum([math.exp(score - best) for score in scores]))
-            likely += math.log1p(-self.noise)
-            noise = math.log(self.noise) + (len(target) + 1) * self.share
+            likely += math.log1p(-share)
+            noise = math.log(share) + (len(target) + 1) * self.share
             top = max(likely, noise)
             found.append((target, top + math.log1p(math.exp(min(likely, noise) - top))))
         return sorted(found, key=lambda each: -each[1])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice, product
 
 HOLE, CONSTANTS = -1, 0x10000
-KEPT, FAINT = 16, 14.0
+KEPT, FAINT, UNSUPPORTED = 16, 14.0, 0.5
 MOST_JOINS, MOST_CHARACTERS, MOST_ANALYSES = 1_000_000, 50_000_000, 500_000
 LONGEST_PREDICTION = 4010
 
@@ -26,6 +26,38 @@ class PlainGrammar:
         self.classes = state["classes"]
         licences = state["licences"]
         self.licences = licences and {(r, k): frozenset(rules) for r, k, rules in licences}
+        self.lost = frozenset(map(tuple, state["lost"]))
+        self.rivals = [(each["odds"], _unweighted(each["rules"])) for each in state["rivals"]]
+        self._own = _unweighted(state["rules"]) if self.rivals else None
+
+    def doubt(self, form: tuple[int, ...]) -> float:
+        """The probability that a form has another target than those of its derivations."""
+        if self.lost and not self._speaks_for(form):
+            return UNSUPPORTED
+        if self._own is None:
+            return 0.0
+        own = {text for text, _ in self._own.alignments(form)}
+        if not own or len(own) >= KEPT:
+            return 0.0
+        odds: float = sum(
+            odds for odds, rival in self.rivals if {t for t, _ in rival.alignments(form)} - own
+        )
+        return odds / (1 + odds)
+
+    def _speaks_for(self, form: tuple[int, ...]) -> bool:
+        """Whether a form has a licensed derivation without a combination that lost."""
+        found: dict[tuple[int, int], set[int]] = {}
+        for span, ways in self._analyses(form).items():
+            found[span] = here = set()
+            for r, spans in ways:
+                holes = enumerate(self.holes[r])
+                if r not in here and all(self._holds((r, k), found[spans[p]]) for k, p in holes):
+                    here.add(r)
+        return self._holds((-1, 0), found.get((0, len(form)), set()))
+
+    def _holds(self, place: tuple[int, int], rules: set[int]) -> bool:
+        accepted = (self.licences or {}).get(place, ())
+        return any(r in accepted and (*place, r) not in self.lost for r in rules)
 
     def alignments(self, form: tuple[int, ...]) -> list[tuple[str | int, float]]:
         """The yields of a form with their log-probabilities, best first; empty if there are none or
@@ -129,6 +161,16 @@ class PlainGrammar:
                     ends[i].append(j)
                     found[i, j] = known
         return found
+
+
+def _unweighted(rules: list) -> PlainGrammar:  # type: ignore[type-arg]
+    """The rules with equal weights and without licences."""
+    most = max([1, *(left.count(HOLE) for left, _ in rules)])
+    zeros = [[[0.0] * len(rules) for _ in range(most)] for _ in rules]
+    weights = {"rule": [0.0] * len(rules), "root": [0.0] * len(rules), "child": zeros}
+    weights["holds"] = [[[] for _ in range(most)] for _ in rules]
+    state = {"rules": rules, "weights": weights, "classes": [], "licences": None}
+    return PlainGrammar(state | {"lost": [], "rivals": []})
 
 
 def _lay(

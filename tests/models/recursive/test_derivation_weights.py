@@ -9,8 +9,9 @@ import torch
 
 from equitrans.models.recursive import weights as derivation_weights
 from equitrans.models.recursive.chart import yield_of
+from equitrans.models.recursive.forest import Forest, Packed
 from equitrans.models.recursive.rules import HOLE, Grammar, Rule
-from equitrans.models.recursive.weights import Forest, Packed, fit_weights
+from equitrans.models.recursive.weights import fit_weights
 from trees import (
     CLASSES,
     FORMS,

@@ -10,9 +10,9 @@ from equitrans.errors import DataError
 from equitrans.models import build
 from equitrans.models.configs import TransducerConfig
 from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.fields import LARGEST
 from equitrans.models.recursive.induce import Induction
 from equitrans.models.recursive.io import (
-    LARGEST,
     Learned,
     learned_from_json as from_json,
     learned_to_json as to_json,

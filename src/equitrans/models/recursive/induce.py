@@ -8,10 +8,12 @@ that cost more than they save are dropped.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from equitrans.models.recursive.analogy import complete
 from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.differences import translated_words
 from equitrans.models.recursive.memory import Memory
 from equitrans.models.recursive.observe import Observation, Observations
 from equitrans.models.recursive.passes import Learner, Report
@@ -76,6 +78,10 @@ def induce(seen: Observations, report: Report | None = None, *, quick: bool = Fa
     if not (quick and drafts):
         try_start(Grammar())
     best = min(found, key=lambda induced: induced.bits)
+    if best.lost:
+        # words that are constituents although no short pair shows it
+        try_start(Grammar(translated_words(short)))
+        best = min(found, key=lambda induced: induced.bits)
     wrong = sum(o.count for o in best.lost) / max(1, sum(o.count for o in short))
     if wrong > 0:
         # unexplained pairs count as wrong, so wrong pairs become cheaper
@@ -104,8 +110,13 @@ def induce(seen: Observations, report: Report | None = None, *, quick: bool = Fa
         for induced in found
         if 0 <= induced.bits - best.bits < NEAR_TIE
     }
+    for grammar in _variants(best.grammar):
+        learner = Learner(short, code, grammar, memory=memory)
+        more = learner.bits([o for o in short if not learner.parse(o).is_derived]) - best.bits
+        if more < NEAR_TIE:
+            rivals.setdefault(frozenset(grammar.rules), (max(0.0, more), grammar))
     rivals.pop(frozenset(best.grammar.rules), None)
-    others = {frozenset(o.grammar.rules): o for o in found if not o.lost and o is not best}
+    others = {frozenset(o.grammar.rules): o for o in found if o is not best}
     others.pop(frozenset(best.grammar.rules), None)
     if len(short) < len(seen.all):
         before, best = best, extend_grammar(seen, best, report)
@@ -114,9 +125,9 @@ def induce(seen: Observations, report: Report | None = None, *, quick: bool = Fa
         least = _bits(seen, code, best.grammar)
         extended = [rival.plus(added) for _, rival in rivals.values()]
         rivals = {
-            frozenset(rival.rules): (more, rival)
+            frozenset(rival.rules): (max(0.0, more), rival)
             for rival in extended
-            if 0 <= (more := _bits(seen, code, rival) - least) < NEAR_TIE
+            if (more := _bits(seen, code, rival) - least) < NEAR_TIE
         }
         rivals.pop(frozenset(best.grammar.rules), None)
     return replace(
@@ -132,6 +143,12 @@ def _bits(seen: Observations, code: Code, grammar: Grammar) -> float:
     return learner.bits([o for o in seen.all if not learner.parse(o).is_derived])
 
 
+def bits_of(seen: Observations, induced: Induction) -> float:
+    """Bits of the rules and of the observations that they do not derive, without weights."""
+    learner = Learner(seen.all, induced.code, induced.grammar)
+    return induced.code.rules(induced.grammar.rules) + learner.loss(induced.lost)
+
+
 def _class_words(observations: Iterable[Observation]) -> list[Rule]:
     """For every translated class, the rule that makes its words constituents."""
     places = {
@@ -142,6 +159,21 @@ def _class_words(observations: Iterable[Observation]) -> list[Rule]:
         if ord(atom) < CONSTANTS
     }
     return [Rule((symbol,), (0,)) for symbol in sorted(places)]
+
+
+def _variants(grammar: Grammar) -> Iterator[Grammar]:
+    """The grammar with a hole instead of a class whose words are constituents, in one rule; also
+    with the class in another hole of that rule, as in ``□ <c>`` and ``<c> □``.
+    """
+    alone = {rule.left[0] for rule in grammar.rules if len(rule.left) == 1 and rule.right == (0,)}
+    for rule in grammar.rules:
+        for p in [p for p, s in enumerate(rule.left) if s in alone and len(rule.left) > 1]:
+            more = [*rule.left]
+            more[p] = HOLE
+            lefts = [more, *([*more[:k], rule.left[p], *more[k + 1 :]] for k in rule.holes)]
+            for left in lefts:
+                new = Rule(tuple(left), rule.right)
+                yield Grammar(new if old == rule else old for old in grammar.rules)
 
 
 def _single_word_rules(grammar: Grammar) -> list[Rule]:
@@ -168,6 +200,7 @@ def extend_grammar(
     lost = learner.learn()
     if learner.grammar is not start:
         lost = learner.prune()
+    lost = complete(learner, lost)
     bits = code.rules(learner.grammar.rules) + learner.loss(lost)
     return Induction(learner.grammar, code, tuple(lost), bits)
 
@@ -188,7 +221,7 @@ def _induce(learner: Learner) -> Induction:
     assert best is not None
     learner.grammar = best[1]
     lost = learner.prune()
-    lost = learner.reconsider(lost)
+    lost = complete(learner, learner.reconsider(lost))
     return Induction(learner.grammar, code, tuple(lost), learner.bits(lost))
 
 

@@ -1,23 +1,20 @@
 """A learned grammar with its evidence, its JSON format, and derivations as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from equitrans.data import Pair
 from equitrans.errors import DataError, EquitransError, few, shown
 from equitrans.files import check_visible
-from equitrans.models.recursive.licences import ROOT, Licences
+from equitrans.models.recursive.fields import list_field, number_field
+from equitrans.models.recursive.licences import ROOT, Licences, Step
 from equitrans.models.recursive.names import Names as Names
 from equitrans.models.recursive.rules import HOLE, Form, Grammar, Rule
 from equitrans.models.recursive.shown import derivation_html, grammar_html
 from equitrans.models.recursive.typed import TypedGrammar, WalkedLicences
 from equitrans.models.recursive.uses import PLAIN, VARIABLE, Operation, Use
 from equitrans.paper import Symmetry
-
-LARGEST = 2**53
-"""Largest accepted number; floats are exact for all integers up to it."""
-
 
 WORDS = 10
 """Number of translations of single words in the text of a grammar that has holes for them."""
@@ -157,11 +154,11 @@ def learned_to_json(learned: Learned, symmetry: Symmetry) -> dict[str, Any]:
             for bits, rival in learned.rivals
         ]
     if learned.licences is not None:
-        found = learned.licences.rules_of
-        content["root"] = sorted(found.get(ROOT, ()))
-        tables = zip(learned.grammar.rules, content["rules"], strict=True)
-        for r, (rule, table) in enumerate(tables):
-            table["holes"] = [sorted(found.get((r, k), ())) for k in range(len(rule.holes))]
+        for found, root, holes in zip(learned.licences.tables, *_TABLES, strict=True):
+            content[root] = sorted(found.get(ROOT, ()))
+            tables = zip(learned.grammar.rules, content["rules"], strict=True)
+            for r, (rule, table) in enumerate(tables):
+                table[holes] = [sorted(found.get((r, k), ())) for k in range(len(rule.holes))]
     return content
 
 
@@ -243,27 +240,27 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
 
     def rules_of(table: dict[str, Any]) -> Grammar:
         rules: dict[Rule, None] = {}
-        for number, row in enumerate(_listed(table, "rules", dict), start=1):
+        for number, row in enumerate(list_field(table, "rules", dict), start=1):
             try:
-                left = _listed(row, "left")
+                left = list_field(row, "left")
                 if not left:
                     raise DataError("the left side is empty")
                 if len(left) > PLAIN:
                     raise DataError(f"{len(left)} symbols on the left; the limit is {PLAIN}")
                 symbols = tuple(map(symbol, left))
-                rule = Rule(symbols, tuple(place(k, left) for k in _listed(row, "right")))
+                rule = Rule(symbols, tuple(place(k, left) for k in list_field(row, "right")))
                 if rule in rules:
                     raise DataError("duplicate of an earlier rule")
                 rules[rule] = None
                 if table is content:
-                    _number(row, "support", int)
+                    number_field(row, "support", int)
             except EquitransError as error:
                 raise DataError(f"rule {number}: {error}") from None
         return Grammar(rules)
 
     grammar = rules_of(content)
-    rivals = _listed(content, "rivals", dict) if "rivals" in content else []
-    parts = _listed(content, "parts", list) if "parts" in content else []
+    rivals = list_field(content, "rivals", dict) if "rivals" in content else []
+    parts = list_field(content, "parts", list) if "parts" in content else []
     licences = _licences(content, grammar) if "root" in content else None
     if content.get("typed") and licences is not None:
         if [bool(r.holes) for r in grammar.rules] != sorted(bool(r.holes) for r in grammar.rules)[
@@ -276,43 +273,57 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
         grammar=grammar,
         texts=Names(symmetry).rules(grammar, licences),
         support=tuple(row["support"] for row in content["rules"]),
-        pairs=_number(content, "pairs", int),
-        exceptions=tuple(map(_exception, _listed(content, "exceptions", dict))),
-        warnings=tuple(_listed(content, "warnings", str)),
-        bits=float(_number(content, "bits", int | float)),
-        noise=float(_number(content, "noise", int | float, 0.5)),
+        pairs=number_field(content, "pairs", int),
+        exceptions=tuple(map(_exception, list_field(content, "exceptions", dict))),
+        warnings=tuple(list_field(content, "warnings", str)),
+        bits=float(number_field(content, "bits", int | float)),
+        noise=float(number_field(content, "noise", int | float, 0.5)),
         licences=licences,
         rivals=tuple(
-            (float(_number(table, "bits", int | float)), rules_of(table)) for table in rivals
+            (float(number_field(table, "bits", int | float)), rules_of(table)) for table in rivals
         ),
         parts=tuple(tuple(map(symbol, part)) for part in parts if part),
     )
 
 
 def _licences(content: dict[str, Any], grammar: Grammar) -> Licences:
-    """The rules that pairs need at the root and in the holes of each rule."""
-    rules = grammar.rules
+    """The rules that pairs need at the root and in the holes of each rule, and those that lost."""
+    (root, lost), (holes, others) = _TABLES
+    needed = _steps(content, grammar.rules, root, holes)
+    losing = _steps(content, grammar.rules, lost, others) if lost in content else frozenset()
+    return Licences(grammar, needed, losing)
 
-    def numbers(found: Any, where: str) -> list[int]:
-        if not isinstance(found, list) or not all(
-            type(r) is int and 0 <= r < len(rules) for r in found
+
+_TABLES = ("root", "lost"), ("holes", "lost")
+"""Where a grammar's JSON has the rules that pairs need and those that lost: at the root, and in the
+holes of each rule. Grammars of earlier versions have no rules that lost."""
+
+
+def _steps(
+    content: dict[str, Any], rules: Sequence[Rule], root: str, inside: str
+) -> frozenset[Step]:
+    """The rules at the root and in the holes of each rule."""
+
+    def numbers(given: Any, where: str) -> list[int]:
+        if not isinstance(given, list) or not all(
+            type(r) is int and 0 <= r < len(rules) for r in given
         ):
             raise DataError(
-                f"{where} is {shown(found)}; expected numbers from 0 to {len(rules) - 1}"
+                f"{where} is {shown(given)}; expected numbers from 0 to {len(rules) - 1}"
             )
-        return found
+        return given
 
-    needed = {(*ROOT, child) for child in numbers(content["root"], "root")}
+    found = {(*ROOT, child) for child in numbers(content[root], root)}
     for r, (rule, table) in enumerate(zip(rules, content["rules"], strict=True)):
-        holes = _listed(table, "holes")
+        holes = list_field(table, inside)
         if len(holes) != len(rule.holes):
             raise DataError(
-                f"holes of rule {r + 1}: {len(holes)} lists; expected {len(rule.holes)}"
+                f"{inside} of rule {r + 1}: {len(holes)} lists; expected {len(rule.holes)}"
             )
         for k, hole in enumerate(holes):
             where = f"hole {k + 1} of rule {r + 1}"
-            needed.update((r, k, child) for child in numbers(hole, where))
-    return Licences(grammar, frozenset(needed))
+            found.update((r, k, child) for child in numbers(hole, where))
+    return frozenset(found)
 
 
 def _exception(table: dict[str, Any]) -> tuple[Pair, str]:
@@ -320,27 +331,5 @@ def _exception(table: dict[str, Any]) -> tuple[Pair, str]:
     if not isinstance(reason := table.get("reason"), str):
         raise DataError(f"reason of an exception is {shown(reason)}; it must be a string")
     check_visible(reason)
-    source, target = (tuple(_listed(table, side, str)) for side in ("source", "target"))
+    source, target = (tuple(list_field(table, side, str)) for side in ("source", "target"))
     return Pair(source, target), reason
-
-
-_KINDS = {object: "", dict: " of objects", list: " of lists", str: " of strings"}
-
-
-def _listed(table: dict[str, Any], name: str, kind: Any = object) -> list[Any]:
-    """The list under a name; raise DataError unless it is a list of that kind."""
-    found = table.get(name)
-    if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
-        raise DataError(f"{name} is {shown(found)}; it must be a list{_KINDS[kind]}")
-    if kind is str:
-        for text in found:
-            check_visible(text)
-    return found
-
-
-def _number(table: dict[str, Any], name: str, kind: Any, most: int | float = LARGEST) -> Any:
-    """The number under a name; raise DataError unless it is from 0 to ``most``."""
-    found = table.get(name)
-    if isinstance(found, bool) or not isinstance(found, kind) or not 0 <= found <= most:
-        raise DataError(f"{name} is {shown(found)}; it must be a number from 0 to {most}")
-    return found

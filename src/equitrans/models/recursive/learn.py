@@ -18,7 +18,7 @@ from equitrans.errors import shown
 from equitrans.models.recursive.chart import parse, yield_of
 from equitrans.models.recursive.decompose import decompose
 from equitrans.models.recursive.description import Code
-from equitrans.models.recursive.induce import Induction, extend_grammar, induce
+from equitrans.models.recursive.induce import Induction, bits_of, extend_grammar, induce
 from equitrans.models.recursive.io import Learned, Names
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
@@ -90,13 +90,13 @@ def learn_rules(
         model.take(_report(model, pairs, seen, induced, fitted.uncertainty))
         wrong = {pair for pair, _ in model.learned.exceptions}
         missed = tuple(o for o in derived if not wrong.isdisjoint(o.pairs))
-        return _Weighed(model.eval(), induced, missed)
+        return _Weighed(model.eval(), induced, bits_of(seen, induced), missed)
 
     best = weighed(induced)
     for other in induced.others[:OTHERS] if best.missed else ():
-        if other.bits < best.bits:
-            rival = weighed(extend_grammar(seen, other, report))
-            best = min(best, rival, key=lambda it: it.bits)
+        extended = extend_grammar(seen, other, report)
+        if bits_of(seen, extended) < best.bits:
+            best = min(best, weighed(extended), key=lambda it: it.bits)
     if rules := best.missing_rules():
         whole = replace(best.induced, grammar=best.induced.grammar.plus(rules))
         more = whole.code.rules(whole.grammar.rules) - whole.code.rules(best.induced.grammar.rules)
@@ -111,12 +111,14 @@ class _Weighed:
 
     model: RecursiveTransducer
     induced: Induction
+    derivable: float
+    """Bits of the rules and of the pairs that they do not derive."""
     missed: tuple[Observation, ...]
 
     @cached_property
     def bits(self) -> float:
         """Bits of the rules, of pairs that they do not derive, and of those that are wrong."""
-        return self.induced.bits + sum(map(self._cost, self.missed))
+        return self.derivable + sum(map(self._cost, self.missed))
 
     def _cost(self, o: Observation) -> float:
         return o.count * self.induced.code.contradiction(len(o.target))

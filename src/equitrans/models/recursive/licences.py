@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from equitrans.models.recursive.chart import Tree
-from equitrans.models.recursive.rules import Grammar, Rule
+from equitrans.models.recursive.rules import Form, Grammar, Rule, Span
 
 Place = tuple[int, int]
 """A rule and the number of one of its holes."""
@@ -49,14 +49,18 @@ class Licences:
 
     grammar: Grammar
     needed: frozenset[Step]
+    lost: frozenset[Step] = frozenset()
+    """Combinations that some training forms could have and that no training target has."""
 
     @cached_property
+    def tables(self) -> tuple[dict[Place, frozenset[int]], dict[Place, frozenset[int]]]:
+        """The rules that pairs need in each place, and those that lost there."""
+        return _by_place(self.needed), _by_place(self.lost)
+
+    @property
     def rules_of(self) -> dict[Place, frozenset[int]]:
         """The rules that pairs need in each place."""
-        found: dict[Place, set[int]] = {}
-        for r, k, child in self.needed:
-            found.setdefault((r, k), set()).add(child)
-        return {place: frozenset(rules) for place, rules in found.items()}
+        return self.tables[0]
 
     @cached_property
     def accepted(self) -> dict[Place, frozenset[int]]:
@@ -79,6 +83,21 @@ class Licences:
         """Whether a rule may stand in a place."""
         return rule in self.accepted.get(place, ())
 
+    def speak_for(self, form: Form) -> bool:
+        """Whether a form has a licensed derivation without a combination that lost."""
+        found: dict[Span, set[int]] = {}
+        for span, analyses in self.grammar.analyses(form).items():
+            found[span] = here = set[int]()
+            for r, spans in analyses:
+                holes = enumerate(self.grammar.rules[r].holes)
+                if r not in here and all(self._holds((r, k), found[spans[p]]) for k, p in holes):
+                    here.add(r)
+        return self._holds(ROOT, found.get((0, len(form)), set()))
+
+    def _holds(self, place: Place, rules: Iterable[int]) -> bool:
+        """Whether a place accepts one of some rules that did not lose there."""
+        return any(self.accepts(place, r) and (*place, r) not in self.lost for r in rules)
+
     @cached_property
     def categories(self) -> tuple[frozenset[int], ...]:
         """Groups of rules that the same places accept, in the order of their first rules."""
@@ -96,6 +115,13 @@ class Licences:
         """The numbers of the categories that a place accepts."""
         accepted = self.accepted.get(place, frozenset())
         return tuple(c for c, rules in enumerate(self.categories) if rules & accepted)
+
+
+def _by_place(steps: Iterable[Step]) -> dict[Place, frozenset[int]]:
+    found: dict[Place, set[int]] = {}
+    for r, k, child in steps:
+        found.setdefault((r, k), set()).add(child)
+    return {place: frozenset(rules) for place, rules in found.items()}
 
 
 def _groups(grammar: Grammar, rules_of: Mapping[Place, Iterable[int]]) -> dict[Place, Place]:

@@ -18,9 +18,10 @@ from equitrans.errors import shown
 from equitrans.models.direct import Answer, Direct, Hypothesis
 from equitrans.models.recursive.aligner import RecursiveAligner
 from equitrans.models.recursive.chart import Tree, origins_of, parse
+from equitrans.models.recursive.doubts import Doubts
 from equitrans.models.recursive.io import Derivation, Learned, Names, Node
 from equitrans.models.recursive.licences import Licences
-from equitrans.models.recursive.ranking import translated
+from equitrans.models.recursive.ranking import ranked, translated
 from equitrans.models.recursive.refusals import no_derivation, unlicensed
 from equitrans.models.recursive.rules import CONSTANTS, Form, Grammar, constant_word
 from equitrans.paper import (
@@ -42,9 +43,10 @@ TIE = 1e-5
 class RecursiveTransducer(Direct):
     """``p(y | x) = (1 − ε) Σ_a p(a | ℓ(x)) Π_m p(y_m | x_{a_m}) + ε u(y)``.
 
-    ε is the share of wrong pairs, and u gives each word of the vocabulary and the end the same
-    probability. So a pair that no derivation explains has a positive likelihood, p(y | x) sums to
-    one, and the theorems hold. A source without a derivation has p = u and no prediction.
+    ε is the share of wrong pairs, or more where a form raises doubts. u gives each word of the
+    vocabulary and the end the same probability. So a pair that no derivation explains has a
+    positive likelihood, p(y | x) sums to one, and the theorems hold. A source without a derivation
+    has p = u and no prediction.
     """
 
     noise: Float[Tensor, ""]
@@ -70,8 +72,8 @@ class RecursiveTransducer(Direct):
         self.learned = learned
         self.aligner.licences = learned.licences
         self.aligner.forget()
-        for name in ("_unexplained", "_turned"):
-            self.__dict__.pop(name, None)
+        for name in ("_unexplained", "_turned", "doubts"):
+            vars(self).pop(name, None)
         self.noise.fill_(learned.noise)
 
     @property
@@ -88,6 +90,15 @@ class RecursiveTransducer(Direct):
         """ℓ_Σ of a source's words without special symbols."""
         classes = self.symmetry.source_classes
         return tuple(classes[word] for word in source if word >= N_SPECIAL)
+
+    def noise_of(self, form: Form) -> float:
+        """ε of a form: the share of wrong pairs, or the probability that no derivation is right."""
+        return max(float(self.noise), self.doubts.share(form))
+
+    @cached_property
+    def doubts(self) -> Doubts:
+        """Reasons to doubt all derivations of a form."""
+        return Doubts(self.aligner.grammar, self.aligner.licences, self.learned.rivals)
 
     def derivation(self, source: Sequence[str]) -> Derivation | None:
         """The likeliest derivation of a sentence; None if there is none."""
@@ -161,10 +172,9 @@ class RecursiveTransducer(Direct):
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
         out = (batch.target != PAD).sum(1).to(self.noise.dtype) * self._word_share
         for rows, joint in self._joint(batch):
+            noise = out.new_tensor(self.noise_of(self.form(batch.source[rows[0]].tolist())))
             likely = self.marginal(joint, moment=moment)
-            mixed = torch.logaddexp(
-                torch.log1p(-self.noise) + likely, torch.log(self.noise) + out[rows]
-            )
+            mixed = torch.logaddexp(torch.log1p(-noise) + likely, noise.log() + out[rows])
             out = out.index_put((rows,), mixed)
         return -out
 
@@ -279,10 +289,9 @@ class RecursiveTransducer(Direct):
         """The source position of every word of a yield; for a constant, its rule's first word."""
         if all(ord(c) < CONSTANTS for c in text):
             return [ord(c) for c in text]
-        grammar = self.aligner.grammar
-        tree = parse(grammar, form, tuple(text)).tree()
+        tree = parse(self.aligner.grammar, form, tuple(text)).tree()
         assert tree is not None
-        return origins_of(grammar, tree)
+        return origins_of(self.aligner.grammar, tree)
 
     @torch.no_grad()
     def predict(
@@ -294,19 +303,19 @@ class RecursiveTransducer(Direct):
         hypothesis without words and with probability 0.
         """
         words = torch.unique(source)
-        rows = self.spoken(words)
-        best = dict(zip(words.tolist(), rows.argmax(1).tolist(), strict=True))
-        table = dict(zip(words.tolist(), rows.tolist(), strict=True))
+        rows, numbers = self.spoken(words), words.tolist()
+        best, table = (
+            dict(zip(numbers, values.tolist(), strict=True)) for values in (rows.argmax(1), rows)
+        )
         first, second = rows.topk(2, dim=1).values.unbind(1)
         tied = set(words[first - second <= TIE].tolist()) & self.symmetry.homes[0].keys()
         found: list[list[Hypothesis[int]]] = []
         for row in source.tolist():
-            sentence = [w for w in row if w >= N_SPECIAL]
-            ranked = self._rank(sentence, best, table, max_length)
-            licensed = self.aligner.is_licensed(self.form(sentence))
-            answers = Answer.ranked(
-                ranked, float(self.noise), tied=not tied.isdisjoint(row), licensed=licensed
-            )
+            sentence, form = [w for w in row if w >= N_SPECIAL], self.form(row)
+            noise, licensed = self.noise_of(form), self.aligner.is_licensed(form)
+            targets = self._rank(sentence, best, table, noise, max_length)
+            tie = bool(tied & {*row})
+            answers = Answer.ranked(targets, noise, tied=tie, licensed=licensed)
             found.append([*answers[:n_best]])
         return found
 
@@ -315,23 +324,17 @@ class RecursiveTransducer(Direct):
         source: list[int],
         best: dict[int, int],
         table: dict[int, list[float]],
+        noise: float,
         max_length: int,
     ) -> list[Hypothesis[int]]:
         """The translations of all alignments of a source, by log p(y | x)."""
-        ranked = self.aligner.alignments(self.form(source))
-        if not ranked or ranked[0].length > max_length:
+        found = self.aligner.alignments(self.form(source))
+        if not found or found[0].length > max_length:
             return [Hypothesis((), -math.inf, finished=False)]
-        fitting = [
-            (a.text, a.log_prob)
-            for a in ranked
-            if isinstance(a.text, str) and len(a.text) <= max_length
-        ]
-        found = []
-        for target, likely in translated(fitting, source, best, table, self.marginal):
-            noise = self.noise.double().log() + (len(target) + 1) * self._word_share
-            log_prob = torch.logaddexp(math.log1p(-float(self.noise)) + likely, noise)
-            found.append(Hypothesis(target, float(log_prob)))
-        return sorted(found, key=lambda h: -h.log_prob)
+        short = [a for a in found if a.length <= max_length]
+        fitting = [(a.text, a.log_prob) for a in short if isinstance(a.text, str)]
+        targets = translated(fitting, source, best, table, self.marginal)
+        return ranked(targets, noise, self._word_share)
 
     @torch.no_grad()
     def judge(self, batch: Batch) -> tuple[Float[Tensor, " b"], Bool[Tensor, " b"]]:

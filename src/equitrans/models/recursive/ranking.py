@@ -1,14 +1,29 @@
 """The targets of the alignments of one source, with their probabilities."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from equitrans.models.direct import Hypothesis
 from equitrans.models.recursive.rules import CONSTANTS
 from equitrans.paper import Marginal
+
+
+def ranked(
+    found: Iterable[tuple[tuple[int, ...], Float[Tensor, ""]]], noise: float, word_share: float
+) -> list[Hypothesis[int]]:
+    """Targets with their log p(y | x), likeliest first, if a share of the pairs is wrong and a word
+    of a wrong pair has the log-probability ``word_share``.
+    """
+    hypotheses, share = [], torch.tensor(noise, dtype=torch.float64)
+    for target, likely in found:
+        wrong = share.log() + (len(target) + 1) * word_share
+        log_prob = torch.logaddexp(torch.log1p(-share) + likely, wrong)
+        hypotheses.append(Hypothesis(target, float(log_prob)))
+    return sorted(hypotheses, key=lambda h: -h.log_prob)
 
 
 def translated(

@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from equitrans.models.recursive.aligner import Weights, alignments
 from equitrans.models.recursive.chart import yield_of
+from equitrans.models.recursive.doubts import yields
 from equitrans.models.recursive.licences import Licences, Step, steps
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.rules import HOLE, Form, Grammar
@@ -126,7 +126,7 @@ def disputed(
     shortest = sorted({*forms, *_combinations(model.aligner.grammar)}, key=lambda f: (len(f), f))
     for form in shortest[:MOST]:
         tree = model.aligner.tree(form) if model.aligner.is_licensed(form) else None
-        if tree and yield_of(model.aligner.grammar, tree) not in _yields(rival, form):
+        if tree and yield_of(model.aligner.grammar, tree) not in yields(rival, form):
             return _words(model, form, 0)
     return None
 
@@ -172,7 +172,7 @@ class _Candidate:
                     reasons.append("the pairs hardly decide between its derivations")
         said = None if tree is None else yield_of(grammar, tree)
         for number, rival in enumerate(rivals):
-            if said not in _yields(rival, form):
+            if said not in yields(rival, form):
                 topics["rival", number] = RIVAL
                 reasons.append("a grammar of nearly as few bits gives another answer")
         return cls(form, topics, tuple(dict.fromkeys(reasons)), share)
@@ -181,11 +181,6 @@ class _Candidate:
         """The worth of what is not settled yet, per word of the sentence and two more."""
         total = sum(worth / (1 + settled[topic]) ** 2 for topic, worth in self.topics.items())
         return self.share * total / (len(self.form) + 2)
-
-
-def _yields(grammar: Grammar, form: Form) -> set[object]:
-    """Some yields of a form under a grammar with equal weights."""
-    return {a.text for a in alignments(grammar, Weights.zero(grammar, ()), form)}
 
 
 def _combinations(grammar: Grammar) -> Iterator[Form]:
