@@ -15,11 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from equitrans import __version__, analysis, models
+from equitrans import __version__, analysis, models, settings
 from equitrans.analysis import Alignment, Audit, Orbits, Prediction, Report, Words
 from equitrans.data import (
     AnyPair,
@@ -35,13 +35,7 @@ from equitrans.errors import ConfigError, DataError, RunError, SymmetryError, sh
 from equitrans.files import FORMAT, as_path, find_file, read_part, refuse_links
 from equitrans.models import Derivation, Learned, ModelConfig, RecursiveTransducer, Suggestion
 from equitrans.paper import LexicalClass, Model, Symmetry
-from equitrans.settings import (
-    MOST_WEIGHTS,
-    check_count,
-    check_iterable,
-    check_pairs,
-    check_sentence,
-)
+from equitrans.settings import check_count, check_iterable, check_pairs, check_sentence
 from equitrans.training import hub, spelled, studied
 from equitrans.training.cards import Origin, model_card
 from equitrans.training.directories import (
@@ -53,6 +47,9 @@ from equitrans.training.directories import (
     write_model,
 )
 from equitrans.training.tensors import Budget, load_weights, read_header
+
+if TYPE_CHECKING:
+    from equitrans.training.study import Study
 
 FILES = ("config.json", "vocabulary.json", GRAMMAR, WEIGHTS)
 """The files from which a model is loaded."""
@@ -79,6 +76,8 @@ class Trained:
     """A character at which target words are read apart."""
     capitals: bool = False
     """Whether the first word of a source is read in lower case, if it is known only so."""
+    study: "Study | None" = field(default=None, compare=False, repr=False)
+    """How the model was judged, if ``fit`` learned it from pairs alone."""
 
     @classmethod
     def new(
@@ -99,7 +98,7 @@ class Trained:
         models.check_limits(config, symmetry)
         with (
             torch.random.fork_rng(devices=[]),
-            budget or Budget(MOST_WEIGHTS, "the model would have more than {} weights"),
+            budget or Budget(settings.MOST_WEIGHTS, "the model would have more than {} weights"),
         ):
             torch.manual_seed(seed)
             model = models.build(config, symmetry, learned)

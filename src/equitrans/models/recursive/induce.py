@@ -47,13 +47,13 @@ class Induction:
     whether the derivations that weights prefer are the right ones."""
 
 
-def induce(seen: Observations, report: Report | None = None) -> Induction:
+def induce(seen: Observations, report: Report | None = None, *, quick: bool = False) -> Induction:
     """The grammar of fewest bits that was found.
 
     The result depends on the start, so several starts are tried on the shortest observations: the
     empty grammar, drafts in which the words of one class are constituents, and juxtaposition of
     constituents if the rules suggest it. A start that costs several times the bits of another is
-    given up.
+    given up. ``quick`` tries two starts: the best draft, and then the words of all classes.
     """
     short = seen.all[:SHORT]
     code = Code(seen.symbols, seen.targets, seen.noise)
@@ -72,10 +72,11 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
         for rule in _class_words(short)
     ]
     least = min((bits for bits, _ in drafts), default=0.0)
-    for bits, start in sorted(drafts, key=lambda draft: draft[0]):
+    for bits, start in sorted(drafts, key=lambda draft: draft[0])[: 1 if quick else None]:
         if bits <= GIVE_UP * least:
             try_start(start)
-    try_start(Grammar())
+    if not (quick and drafts):
+        try_start(Grammar())
     best = min(found, key=lambda induced: induced.bits)
     if best.lost:
         # words that are constituents although no short pair shows it
@@ -87,8 +88,12 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
         code = replace(code, noise=min(0.5, code.noise + wrong))
         found = []
         try_start(best.grammar)
+    if quick:
+        words = dict.fromkeys((*_class_words(short), *_single_word_rules(best.grammar)))
+        try_start(Grammar(words))
+        best = min(found, key=lambda induced: induced.bits)
     tried: set[Rule] = set()
-    while True:
+    while not quick:
         best = min(found, key=lambda induced: induced.bits)
         known = {*best.grammar.rules, *tried}
         rule = next((rule for rule in _class_words(short) if rule not in known), None)
@@ -96,7 +101,7 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
             break
         tried.add(rule)
         try_start(Grammar([rule, *_single_word_rules(best.grammar)]))
-    if _suggests_juxtaposition(best.grammar):
+    if not quick and _suggests_juxtaposition(best.grammar):
         try_start(Grammar(_single_word_rules(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
     other = _with_primitives(short, code, best, report)
