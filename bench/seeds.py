@@ -33,7 +33,7 @@ from equitrans.data import Data, hold_out, load_data
 from equitrans.experiments import Job, commit, title
 from equitrans.paper import Symmetry
 from equitrans.training import RunConfig, Trained, recipe
-from equitrans.training.learning import start
+from equitrans.training.learners import start
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     )
     from equitrans.models import (
         AttentionConfig,
+        BackoffConfig,
         GordonConfig,
         LaneConfig,
         RussinConfig,

@@ -299,6 +299,10 @@ reproduce table1 --only nothing --records r
     table1 has no system with 'nothing' in its name
 reproduce table1 --device abacus --records r
     --device is 'abacus'; it must be auto, cpu or cuda
+reproduce beyond --data-dir nowhere --records r
+    --data-dir is nowhere; expected a folder with the files of the benchmarks
+reproduce beyond --only nothing --records r
+    beyond has no training with 'nothing' in its title
 reproduce table1 --scan-dir nowhere --records r
     nowhere: no such folder
 search

@@ -13,7 +13,7 @@ from equitrans.paper import Symmetry
 from equitrans.training import fit, lessons_warning, recipe
 from equitrans.training.checkpoints import Checkpoint
 from equitrans.training.config import RunConfig, TrainingConfig
-from equitrans.training.learning import start
+from equitrans.training.learners import start
 from equitrans.training.lessons import LessonEpoch, Lessons, taught, teach
 from equitrans.training.loop import TrainState
 from equitrans.training.runs import Run
@@ -181,10 +181,11 @@ def test_a_log_has_lessons_and_is_checked(run_of):
 def test_a_checkpoint_of_another_optimizer_is_damaged(run_of):
     run = run_of("run")
     next(iter(run.train(run.load_data())))
-    state = run.learning(run.load_data()).state
-    other = TrainState.new(state.model, TrainingConfig(), seed=0)
+    learning = run.learning(run.load_data())
+    other = TrainState.new(learning.model, TrainingConfig(), seed=0)
+    learning.state.optimizer = other.optimizer
     with pytest.raises(RunError, match="it has the state of another optimizer"):
-        Checkpoint(run.path / "state.safetensors").load(other)
+        Checkpoint(run.path / "state.safetensors").load(learning)
 
 
 def test_counters_of_lessons_are_part_of_a_checkpoint(run_of):

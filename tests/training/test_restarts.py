@@ -9,7 +9,8 @@ from equitrans import LexicalClass, Pair, Symmetry, TrainingConfig, TransducerCo
 from equitrans.data import Data, DataConfig, load_data
 from equitrans.errors import ConfigError
 from equitrans.training import Run, RunConfig
-from equitrans.training.learning import GradientLearning, start
+from equitrans.training.learners import start
+from equitrans.training.learning import GradientLearning
 from equitrans.training.loop import Epoch
 from equitrans.training.trained import Trained
 

@@ -10,13 +10,14 @@ Hypotheses that tie within rounding error are ordered by word number. A hypothes
 or its beginning tied with another candidate at some step.
 """
 
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from equitrans.models import Direct, Hypothesis
+from equitrans.models import Backoff, Direct, Hypothesis
 from equitrans.paper import BOS, EOS, PAD, Model
 
 State = Any
@@ -51,6 +52,11 @@ def decode(
     """
     if isinstance(model, Direct):
         return model.predict(source, max_length=max_length, n_best=n_best)
+    if isinstance(model, Backoff):
+        # one target more than asked for is the rival of the last
+        more = n_best + 1
+        search = partial(beam_search, max_length=max_length, width=max(width, more), n_best=more)
+        return model.answers(source, search, max_length=max_length, n_best=n_best)
     assert isinstance(model, Scorer)
     return beam_search(model, source, width=width, max_length=max_length, n_best=n_best)
 

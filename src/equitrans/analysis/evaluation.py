@@ -12,7 +12,7 @@ from equitrans.analysis.refusals import Unreadable, known_pairs
 from equitrans.analysis.reports import Alignment, Prediction, Report, Words
 from equitrans.data import Pair, Renaming, Rows, in_order, pad_source
 from equitrans.errors import DataError
-from equitrans.models import Answer, Direct, Hypothesis
+from equitrans.models import Answer, Backoff, Direct, Hypothesis
 from equitrans.paper import PAD, Autoregressive, Batch, Model, Sentence, Symmetry
 
 _SENTENCES = 4096
@@ -129,18 +129,20 @@ def predict(
                 continue
             words = tuple(map(spelling.__getitem__, h.words))
             prediction = Prediction(words, h.log_prob, h.finished, h.tied)
-            if isinstance(h, Answer) and isinstance(model, Direct):
+            if isinstance(h, Answer) and isinstance(model, Direct | Backoff):
                 if not h.licensed and remark is None:
                     remark = model.refusal(sentence, max_length=max_length)
                     if not lenient:
                         return [Prediction.refusal(remark)]
                 rival = None if h.rival is None else tuple(map(spelling.__getitem__, h.rival))
-                prediction = replace(prediction, margin=h.margin, rival=rival, remark=remark)
+                prediction = replace(
+                    prediction, margin=h.margin, rival=rival, remark=remark, by=h.by
+                )
             best.append(prediction)
         if best:
             return best
         reason = "no target has a positive probability"
-        if isinstance(model, Direct):
+        if isinstance(model, Direct | Backoff):
             reason = model.refusal(sentence, max_length=max_length)
         return [Prediction.refusal(reason)]
 

@@ -95,8 +95,11 @@ def _points(
 def draw_bands(
     bands: Mapping[str, Mapping[float, Sequence[float]]],
     published: Mapping[str, Mapping[float, float]],
+    *,
+    unit: str = " %",
+    what: str = "commands to learn from",
 ) -> Figure:
-    """Exact match over the share of the data, on a logarithmic axis: a line for the mean of the
+    """Exact match over the amount of data, on a logarithmic axis: a line for the mean of the
     seeds, a dot for each seed, and a dashed line of the same color for published values.
     """
     figure = Figure(figsize=(7.0, 4.6), layout="constrained")
@@ -120,8 +123,8 @@ def draw_bands(
         )
     panel.set_xscale("log", base=2)
     shares = sorted({x for band in (*bands.values(), *published.values()) for x in band})
-    panel.set_xticks(shares, [f"{x:g} %" for x in shares])
-    panel.set_xlabel("commands to learn from")
+    panel.set_xticks(shares, [f"{x:g}{unit}" for x in shares])
+    panel.set_xlabel(what)
     panel.set_ylabel("exact match, %")
     panel.grid(alpha=0.3)
     panel.legend(fontsize=7)

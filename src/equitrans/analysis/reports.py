@@ -34,7 +34,10 @@ class Prediction(Hypothesis[str]):
     rival: Words | None = None
     """The likeliest other target, if the model knows one."""
     remark: str | None = None
-    """The combination that no training pair suggests, if the prediction needs one."""
+    """What speaks against the prediction: a combination that no training pair suggests, or a second
+    model that is not sure."""
+    by: str | None = None
+    """The part of the model that answered, if it has several: rules or second."""
 
     @classmethod
     def refusal(cls, reason: str) -> "Prediction":
@@ -59,6 +62,8 @@ class Prediction(Hypothesis[str]):
             facts.append(("margin", f"{self.margin:.1f}{', doubtful' if self.doubtful else ''}"))
         if self.rival is not None:
             facts.append(("next best", " ".join(self.rival)))
+        if self.by is not None:
+            facts.append(("answered by", self.by))
         if self.remark is not None:
             facts.append(("although", self.remark))
         if not self.finished:

@@ -91,17 +91,21 @@ def run(arguments: Sequence[str]) -> int:
     warn(console, file, **options_, split_words=asked.split_words)
     pairs = read_pairs(file, **options_)
     set_threads(1)
-    study = training.learn(
-        pairs,
-        folds=asked.folds,
-        seconds=asked.seconds,
-        second=SECOND[asked.second],
-        suggestions=asked.suggestions,
-        seed=asked.seed,
-        characters=asked.characters,
-        split_words=asked.split_words or "auto",
-        tell=lambda text: note(asked, text),
-    )
+    from equitrans.cli.progress import watched
+
+    with watched(console) as report:
+        study = training.learn(
+            pairs,
+            folds=asked.folds,
+            seconds=asked.seconds,
+            second=SECOND[asked.second],
+            suggestions=asked.suggestions,
+            seed=asked.seed,
+            characters=asked.characters,
+            split_words=asked.split_words or "auto",
+            tell=lambda text: note(asked, text),
+            report=report,
+        )
     name = Path(asked.out).name
     study.trained.save_pretrained(asked.out, name=name)
     text = study.trained.text

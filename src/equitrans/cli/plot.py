@@ -15,10 +15,13 @@ from equitrans.experiments import (
     Experiment,
     Job,
     Record,
+    Results,
     SearchPlan,
+    curve_bands,
     figures,
     find_records,
     learning_curve,
+    load_benchmarks,
     plans as experiments,
     read_records,
     title,
@@ -37,7 +40,8 @@ EXAMPLES = """\
   equitrans plot lengths 'records/length/russin*' --out lengths.png
   equitrans plot lowdata --out lowdata.png
   equitrans plot orbits --out orbits.png
-  equitrans plot search-length --out search.png"""
+  equitrans plot search-length --out search.png
+  equitrans plot beyond --out beyond.png"""
 
 MANY = 10
 """Largest number of curves; the plot has this many different colors."""
@@ -46,7 +50,7 @@ MANY = 10
 def options() -> Parser:
     """The command line of this command."""
     parser = Parser("plot", ABOUT, EXAMPLES)
-    known = ["curves", "lengths", *experiments.names(), *experiments.search_names()]
+    known = ["curves", "lengths", *experiments.names(), *experiments.search_names(), "beyond"]
     parser.add_argument("what", choices=known, help="curves, lengths, or an experiment")
     parser.add_argument(
         "files",
@@ -75,6 +79,8 @@ def run(arguments: Sequence[str]) -> int:
             figure = plots.draw_lengths(_lengths(paths))
     elif asked.files:
         parser.error(f"{asked.what} is drawn from --records; files are for curves and lengths")
+    elif asked.what == "beyond":
+        figure = _draw_beyond(plots, asked)
     elif asked.what in experiments.search_names():
         plan = experiments.load_search(asked.what)
         found = plan.found(open_records(asked), official=not asked.drawn)
@@ -85,6 +91,16 @@ def run(arguments: Sequence[str]) -> int:
         figure = draw(plots, experiment, asked)
     plots.save_figure(figure, asked.out)
     return 0
+
+
+def _draw_beyond(plots: Any, asked: argparse.Namespace) -> Any:
+    """The curves over the number of pairs of the first benchmark that has some."""
+    results = Results(open_records(asked).directory)
+    for benchmark in load_benchmarks(only=asked.only):
+        *_, test = benchmark.tests
+        if bands := curve_bands(benchmark, results, test):
+            return plots.draw_bands(bands, {}, unit="", what="random training pairs")
+    raise RunError("there are no records of curves; equitrans reproduce beyond makes them")
 
 
 def draw_search(plots: Any, plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> Any:
@@ -116,9 +132,9 @@ def _read_curves(path: Path) -> list[tuple[str, Curve]]:
     if path.is_dir():
         if not (epochs := training.Run.open(path).epochs()):
             raise RunError(f"{path} has no learning curve: it has no epoch yet")
-        if "rules" in epochs[0]:
+        if not (numbered := [epoch for epoch in epochs if "number" in epoch]):
             raise RunError(f"{path} has no learning curve: rules are learned in one step")
-        return [(str(path), learning_curve(epochs))]
+        return [(str(path), learning_curve(numbered))]
     curves = []
     for name, record in read_records(path).items():
         if record["test"] is None:

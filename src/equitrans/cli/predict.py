@@ -102,6 +102,9 @@ def run(arguments: Sequence[str]) -> int:
             else:
                 if not best[0].finished:
                     note(asked, f"{where}: prediction cut off after {model.max_length} words")
+                if best[0].by == "second":
+                    sure = f"probability {math.exp(best[0].log_prob):.2g}"
+                    note(asked, f"{where}: answered by the second model, {sure}")
                 if best[0].remark is not None:
                     note(asked, f"{where}: answered, although {best[0].remark}")
                 if best[0].doubtful and best[0].rival is not None:
@@ -112,7 +115,8 @@ def run(arguments: Sequence[str]) -> int:
                     if asked.plot and len(drawn) < DRAWN:
                         drawn.append(alignment)
                 aligned += 1
-            by = "model" if model is trained else "fallback"
+            by = best[0].by if asked.fallback is None else "model"
+            by = by if model is trained else "fallback"
             sys.stdout.write(_format(asked, trained, source, best, alignment, by))
         sys.stdout.flush()
     if drawn:
@@ -179,7 +183,7 @@ def _format(
     source: tuple[str, ...],
     predictions: list["analysis.Prediction"],
     alignment: "analysis.Alignment | None",
-    by: str,
+    by: str | None,
 ) -> str:
     best = predictions[0]
     if asked.json:
@@ -191,7 +195,7 @@ def _format(
             "finished": best.finished,
             "reason": best.reason,
         }
-        if asked.fallback is not None:
+        if by is not None:
             content["by"] = None if best.refused else by
         if best.margin is not None:
             content |= {

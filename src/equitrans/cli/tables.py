@@ -12,9 +12,12 @@ from equitrans.experiments import (
     Experiment,
     Record,
     Records,
+    Results,
     SearchPlan,
     figures,
     find_records,
+    load_benchmarks,
+    make_beyond,
     make_search,
     make_seeds,
     make_table,
@@ -35,9 +38,13 @@ EXAMPLES = """\
 def options() -> Parser:
     """The command line of this command."""
     parser = Parser("tables", ABOUT, EXAMPLES)
-    known = ", ".join([*experiments.names(), *experiments.search_names()])
+    known = ", ".join([*experiments.names(), *experiments.search_names(), "beyond"])
     parser.add_argument(
-        "table", nargs="*", default=[], metavar="TABLE", help=f"{known}; all if none is given"
+        "table",
+        nargs="*",
+        default=[],
+        metavar="TABLE",
+        help=f"{known}; all but beyond if none is given",
     )
     parser.add_argument("--quick", action="store_true", help="the small versions")
     parser.add_argument("--seeds", action="store_true", help="the figures of every seed instead")
@@ -78,7 +85,11 @@ def run(arguments: Sequence[str]) -> int:
     searches = experiments.search_names()
     content = {}
     for name in asked.table or [*experiments.names(), *searches]:
-        if name in searches:
+        if name == "beyond":
+            results, benchmarks = Results(records.directory), load_benchmarks(only=asked.only)
+            content[name] = {each.name: results.of(each.name) for each in benchmarks}
+            text = make_beyond(benchmarks, results)
+        elif name in searches:
             plan = experiments.load_search(name)
             found = plan.found(records, official=not asked.drawn)
             content[name] = search_content(plan, found)

@@ -5,6 +5,14 @@ from typing import TYPE_CHECKING
 from equitrans import face
 
 if TYPE_CHECKING:
+    from equitrans.experiments.beyond import (
+        Benchmark,
+        Results,
+        curve_bands,
+        load_benchmarks,
+        make_beyond,
+        perform_training,
+    )
     from equitrans.experiments.executors import Failed, Lost, Outcomes, run_locally, run_on_ray
     from equitrans.experiments.jobs import (
         Curve,

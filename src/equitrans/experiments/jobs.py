@@ -159,7 +159,7 @@ def _perform(order: Order) -> Record:
             raise DataError(f"{order.scan_dir} has no files of {config.data.split}")
         run = training.Run.create(path, config, data)
     record: Record = {"format": FORMAT, "settings": job.settings, "seed": config.seed}
-    record |= {"made": datetime.now(UTC).isoformat(timespec="seconds")} | _machine(order.device)
+    record |= {"made": datetime.now(UTC).isoformat(timespec="seconds")} | machine(order.device)
     try:
         for _ in run.train(data, device=order.device):
             pass
@@ -194,7 +194,8 @@ def _perform(order: Order) -> Record:
     return record
 
 
-def _machine(device: str) -> Record:
+def machine(device: str) -> Record:
+    """The versions of the programs, and the machine."""
     import torch
 
     from equitrans import __version__

@@ -42,7 +42,7 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
         if any(cells_found):
             lines.append([row.name, *map(_summary, cells_found)])
     parts = [f"## {experiment.title}"]
-    parts.append(_markdown(["system", *map(title, experiment.splits)], lines))
+    parts.append(markdown(["system", *map(title, experiment.splits)], lines))
     watched = [
         [name, _orbit_sizes(record["orbits"])]
         for (name, _), cell in found.items()
@@ -50,7 +50,7 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
         if "orbits" in record
     ]
     if watched:
-        parts.append(_markdown(["system", "observed orbits, from the epoch on"], watched))
+        parts.append(markdown(["system", "observed orbits, from the epoch on"], watched))
     if not official:
         parts.append(
             "Without the official files: Simple and its parts are random draws of our own, which "
@@ -68,7 +68,7 @@ def make_seeds(experiment: Experiment, records: Records, *, official: bool) -> s
     head = ["system", "split", "every seed", "mean", "median", "worst", "best", "at 100"]
     head += ["−log p, validation", "seconds"]
     origins = _origins(record for cell in found.values() for record in cell)
-    return f"## {experiment.title}, every seed\n\n{_markdown(head, lines)}\n\n{origins}"
+    return f"## {experiment.title}, every seed\n\n{markdown(head, lines)}\n\n{origins}"
 
 
 def find_records(
@@ -115,14 +115,14 @@ def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> s
     parts = [
         f"## {plan.title}",
         f"{len(found)} trials on {title(plan.split)}.",
-        _markdown(["protocol", "test, %"], protocols),
+        markdown(["protocol", "test, %"], protocols),
         "The test figures of all trials:",
-        _markdown(
+        markdown(
             ["worst", "first quarter", "median", "third quarter", "95 %", "best"],
             [[*quarters, f"{tests[-1]:.2f}"]],
         ),
         f"The {len(rows)} trials with the lowest validation losses:",
-        _markdown(["−log p, validation", "test, %", *names], rows),
+        markdown(["−log p, validation", "test, %", *names], rows),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -186,6 +186,7 @@ def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -72,6 +72,8 @@ class Guess:
     log_prob: float
     prob: float
     finished: bool
+    by: str | None
+    """The part of the model that wrote it: rules or second."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Answer(BaseModel):
     rival: str | None = Field(description="the likeliest other target")
     doubtful: bool
     remark: str | None = Field(description="the combination that no training pair suggests")
-    by: str = Field(description="the model that answered: model or fallback")
+    by: str = Field(description="model or fallback, or the part of the model: rules or second")
     derivation: list[str] | None = Field(description="the rules of the derivation, root first")
 
 
@@ -164,7 +164,8 @@ class Service:
         found = {}
         for key, prediction in zip(keys, said, strict=True):
             answer = _predicted(trained, key[0], prediction, by)
-            if key[2] and trained.grammar is not None and not prediction.refused:
+            derived = trained.grammar is not None and prediction.by != "second"
+            if key[2] and derived and not prediction.refused:
                 answer["derivation"] = str(trained.derive(key[0])).splitlines()
             found[key] = answer
         return found
@@ -193,7 +194,7 @@ def _predicted(trained: Trained, sentence: str, p: Prediction, by: str) -> dict[
         "refused": p.refused,
         "doubtful": p.doubtful,
         "remark": p.remark,
-        "by": by,
+        "by": p.by or by,
     }
 
 

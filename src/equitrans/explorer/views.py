@@ -48,11 +48,13 @@ SHOWN = 120
 """Largest number of words per side of a table; words of classes come first."""
 
 ABOUT = {
+    "rules": "transducer with a recursive aligner",
     "transducer": "transducer with an LSTM aligner",
     "gordon": "Gordon et al. 2020, an equivariant seq2seq",
     "russin": "Russin et al. 2019, syntactic attention",
     "wu": "Wu et al. 2018, hard attention without symmetry",
     "attention": "LSTM with soft attention",
+    "backoff": "rules, with a second model where they do not derive",
     "lane": "Liu et al. 2020, learned expressions (LANE)",
 }
 
@@ -64,7 +66,7 @@ def describe(name: str, trained: Trained, *, has_data: bool, recorded: str | Non
     return Model(
         name=name,
         kind=kind,
-        about="transducer with a recursive aligner" if has_rules else ABOUT[kind],
+        about=ABOUT["rules" if kind == "transducer" and has_rules else kind],
         parameters=sum(p.numel() for p in model.parameters()),
         classes=columns(trained),
         words=written(symmetry.source.words)[:SHOWN],
@@ -119,7 +121,7 @@ def answer(trained: Trained, words: Words, best: Sequence[Prediction]) -> Answer
         words=tuple(map(Word, map(read.spell, read.symbols), homes(trained, read.symbols))),
         template=" ".join(trained.symmetry.template(read.symbols)),
         best=tuple(
-            Guess(p.words, p.log_prob, math.exp(p.log_prob), p.finished)
+            Guess(p.words, p.log_prob, math.exp(p.log_prob), p.finished, p.by)
             for p in best
             if not p.refused
         ),
@@ -279,8 +281,9 @@ def derive(trained: Trained, words: Words) -> Derivation:
     if best.refused:
         return Derivation(words, (), 0, f"The model refuses this command: {best.reason}")
     read = trained.reading.source(words)
-    found = model.derivation(read.symbols)
-    assert found is not None
+    found = None if best.by == "second" else model.derivation(read.symbols)
+    if found is None:
+        return Derivation(words, (), 0, "No rules derive this command; the second model answered.")
     words = tuple(map(read.spell, read.symbols))
     nodes = (Node(depth, n.start, n.stop, n.rule, n.support) for depth, n in found.root.walk())
     return Derivation(words, tuple(nodes), found.alignments, None)

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 from equitrans import face
 
 if TYPE_CHECKING:
+    from equitrans.models.backoff import Backoff, least_confidence
     from equitrans.models.baselines.lane.lane import Lane
     from equitrans.models.catalog import build, check_limits
     from equitrans.models.configs import (
         MODELS,
         AttentionConfig,
+        BackoffConfig,
         GordonConfig,
         LaneConfig,
         ModelConfig,
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
         TransducerConfig,
         WuConfig,
         find_model,
+        has_rules,
         name_of,
     )
     from equitrans.models.direct import Answer, Direct, Hypothesis

@@ -4,6 +4,7 @@ from dataclasses import fields
 from math import prod
 
 from equitrans.errors import ConfigError, SymmetryError, VocabularyError
+from equitrans.models.backoff import Backoff
 from equitrans.models.baselines import (
     Gordon,
     HardAttention,
@@ -12,6 +13,7 @@ from equitrans.models.baselines import (
     SyntacticAttention,
 )
 from equitrans.models.configs import (
+    BackoffConfig,
     GordonConfig,
     LaneConfig,
     ModelConfig,
@@ -21,7 +23,15 @@ from equitrans.models.configs import (
 )
 from equitrans.models.recursive import Learned, RecursiveTransducer
 from equitrans.models.table import TableTranslator
-from equitrans.paper import MARGINALS, Aligner, Model, Symmetry, Transducer, Translator
+from equitrans.paper import (
+    MARGINALS,
+    Aligner,
+    Autoregressive,
+    Model,
+    Symmetry,
+    Transducer,
+    Translator,
+)
 from equitrans.settings import (
     LARGEST_CLASS,
     LARGEST_GROUP,
@@ -33,11 +43,17 @@ from equitrans.settings import (
 
 
 def build(config: ModelConfig, symmetry: Symmetry, learned: Learned | None = None) -> Model:
-    """A new model with random weights from torch's generator. A recursive aligner gets the rules of
-    ``learned``, or no rules.
+    """A new model with random weights from torch's generator. Rules are those of ``learned``, or
+    none.
     """
     if isinstance(config, TransducerConfig):
         return _transducer(config, symmetry, learned)
+    if isinstance(config, BackoffConfig):
+        second = build(config.backing, symmetry)
+        assert isinstance(second, Autoregressive)
+        rules = build(config.rules, symmetry, learned)
+        assert isinstance(rules, RecursiveTransducer)
+        return Backoff(symmetry, second, rules)
     if isinstance(config, GordonConfig):
         return Gordon(
             symmetry,

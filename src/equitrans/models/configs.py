@@ -3,16 +3,16 @@
 The docstrings of the classes are the help texts of ``equitrans train``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from equitrans.errors import ConfigError, nearest, shown
 from equitrans.paper import GroupKind
 from equitrans.settings import check_counts, check_settings, check_shares
 
-Learner = Literal["gradient", "rules", "lessons"]
-"""Gradient descent with validation pairs, rules induced from all pairs, or gradient descent on
-samples in lessons of growing sentences."""
+Learner = Literal["gradient", "rules", "lessons", "backoff"]
+"""Gradient descent with validation pairs, rules induced from all pairs, gradient descent on samples
+in lessons of growing sentences, or rules and then a second model by gradient descent."""
 
 OutputBias = Literal["free", "tied", "none"]
 """The output bias of Gordon et al.'s model: one per word, one per orbit of words, or none."""
@@ -231,8 +231,69 @@ class LaneConfig:
             )
 
 
+@dataclass(frozen=True)
+class BackoffConfig:
+    """Settings of rules with a second model for sentences that they do not derive.
+
+    Args:
+        second: the transducer with an LSTM aligner, which has the same symmetry as the rules, or
+            the LSTM with soft attention, which has none
+        k: size of the G-embeddings of the translators
+        d: number of filters of the translators
+        embedding: size of the second model's embeddings
+        hidden: size of the second model's LSTM states
+        dropout: share of the second model's states dropped in training
+        wrong: share of wrong answers that the second model may give; on validation pairs this
+            decides how likely its answer must be, and it refuses the others
+        group: the group of each class: cyclic shifts as in the paper, or all permutations
+
+    """
+
+    learner: ClassVar[Learner] = "backoff"
+
+    second: Literal["transducer", "attention"] = "transducer"
+    k: int = 32
+    d: int = 16
+    embedding: int = 64
+    hidden: int = 128
+    dropout: float = 0.3
+    wrong: float = 0.1
+    group: GroupKind = "cyclic"
+
+    def __post_init__(self) -> None:
+        check_settings("model", self)
+        check_counts("model", self, "k", "d", "embedding", "hidden")
+        check_shares("model", self, "dropout")
+        if not 0 <= self.wrong <= 1:
+            raise ConfigError(f"model.wrong is {self.wrong}; it must lie in [0, 1]")
+
+    @property
+    def rules(self) -> TransducerConfig:
+        """The settings of the rules."""
+        return TransducerConfig(aligner="recursive", k=self.k, d=self.d, group=self.group)
+
+    @property
+    def backing(self) -> TransducerConfig | AttentionConfig:
+        """The settings of the second model."""
+        if self.second == "attention":
+            return AttentionConfig(self.embedding, self.hidden, self.dropout)
+        return replace(
+            self.rules,
+            aligner="lstm",
+            embedding=self.embedding,
+            hidden=self.hidden,
+            dropout=self.dropout,
+        )
+
+
 ModelConfig = (
-    TransducerConfig | GordonConfig | RussinConfig | WuConfig | AttentionConfig | LaneConfig
+    TransducerConfig
+    | GordonConfig
+    | RussinConfig
+    | WuConfig
+    | AttentionConfig
+    | LaneConfig
+    | BackoffConfig
 )
 
 MODELS: dict[str, type[ModelConfig]] = {
@@ -242,8 +303,14 @@ MODELS: dict[str, type[ModelConfig]] = {
     "wu": WuConfig,
     "attention": AttentionConfig,
     "lane": LaneConfig,
+    "backoff": BackoffConfig,
 }
 """The settings class of each model by its name on the command line."""
+
+
+def has_rules(config: ModelConfig) -> bool:
+    """Whether the model with these settings learns rules."""
+    return config.learner in ("rules", "backoff")
 
 
 def find_model(name: object) -> type[ModelConfig]:

@@ -47,7 +47,10 @@ class Answer(Hypothesis[int]):
     rival: tuple[int, ...] | None = None
     """The likeliest other target, if there is one."""
     licensed: bool = True
-    """Whether no step of the derivation is a combination that nothing suggests."""
+    """Whether the model stands by the target: no step of its derivation is a combination that
+    nothing suggests, and a second model is sure enough."""
+    by: str | None = None
+    """The part of the model that wrote the target, if it has several: rules or second."""
 
     @classmethod
     def ranked(

@@ -13,7 +13,6 @@ from equitrans.errors import RunError, shown
 from equitrans.files import write_atomically
 from equitrans.paper import Model
 from equitrans.training.learning import Learning
-from equitrans.training.loop import TrainState
 from equitrans.training.tensors import (
     Header,
     check_finite,
@@ -93,9 +92,11 @@ class Checkpoint:
         """The weights of the best epoch; empty before the first epoch."""
         return part(self._read(model)[1], "best.")
 
-    def load(self, state: TrainState) -> None:
-        """Copy the checkpoint into a new state."""
-        header, tensors = self._read(state.model)
+    def load(self, learning: Learning) -> None:
+        """Continue a new learning, which has a state, from the checkpoint."""
+        state = learning.state
+        assert state is not None
+        header, tensors = self._read(learning.model)
         moments: dict[int, dict[str, Tensor]] = {}
         for name, value in part(tensors, "optimizer.").items():
             i, _, key = name.partition(".")
@@ -104,12 +105,12 @@ class Checkpoint:
         if any(found.keys() != set(keys) for found in moments.values()):
             raise RunError(f"{self.path} is damaged: it has the state of another optimizer")
         groups = state.optimizer.state_dict()["param_groups"]
-        state.model.load_state_dict(part(tensors, "model."))
+        learning.model.load_state_dict(part(tensors, "model."))
         state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
-        state.best = part(tensors, "best.")
         for name, value in _counters(self.path, header).items():
             if name != "finished":
                 setattr(state, name, value)
+        learning.restored(part(tensors, "best."))
 
     def _read(self, model: Model) -> tuple[Header, dict[str, Tensor]]:
         """Header and tensors of the file; raise RunError unless every tensor fits the model. The

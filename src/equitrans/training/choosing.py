@@ -22,6 +22,7 @@ from equitrans.models import (
     TransducerConfig,
     build,
     exchangeable_words,
+    has_rules,
     learn_from_brackets,
     learn_rules,
 )
@@ -39,14 +40,14 @@ TRIED = 2000
 
 def load_with_best_classes(config: DataConfig, model: ModelConfig, *, seed: int) -> Data:
     """The data that settings describe, with the best classes for a model."""
-    later = config.classes == "discover" and model.learner == "rules"
+    later = config.classes == "discover" and has_rules(model)
     data = load_data(config, seed=seed, classes=() if later else None)
     return with_best_classes(data, config, model)
 
 
 def with_best_classes(data: Data, config: DataConfig, model: ModelConfig) -> Data:
     """The data with the best classes, if their classes were discovered and the model has rules."""
-    if config.classes != "discover" or model.learner != "rules":
+    if config.classes != "discover" or not has_rules(model):
         return data
     pairs = data.train + data.valid
     classes = bracket_classes(pairs, data.reading)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from equitrans.data import Batching, DataConfig
 from equitrans.errors import ConfigError, nearest, shown
-from equitrans.models import ModelConfig, TransducerConfig, find_model, name_of
+from equitrans.models import BackoffConfig, ModelConfig, TransducerConfig, find_model, name_of
 from equitrans.settings import check_counts, check_seed, check_settings, from_dict
 
 Settings = dict[str, Any]
@@ -160,7 +160,11 @@ def default_recipe(kind: str) -> str:
 
 
 def usual_training(model: ModelConfig) -> TrainingConfig:
-    """The training settings of a model's default recipe on own data."""
+    """The training settings of a model's default recipe on own data; of a model that backs off,
+    those of its second model.
+    """
+    if isinstance(model, BackoffConfig):
+        model = model.backing
     settings = recipe(default_recipe(name_of(model)), None)
     parts = {k.removeprefix("training."): v for k, v in settings.items() if "training." in k}
     return from_dict(TrainingConfig, parts)

@@ -47,7 +47,7 @@ def export(
             width=width,
         )
     origin = replace(trained.origin, figures=figures)
-    if trained.model.learned is not None:
+    if trained.config.learner == "rules":
         origin = replace(origin, training={})  # learning rules does not use these settings
     trained = replace(trained, origin=origin)
     trained.save_pretrained(out)
@@ -64,6 +64,6 @@ def _training_figures(path: Path, trained: Trained) -> Figures:
         data = run.load_data()
     except (EquitransError, OSError):  # the data are gone, so the number of pairs is unknown
         return figures
-    if trained.model.learned is not None:  # rules are learned from all pairs
+    if trained.config.learner == "rules":  # rules are learned from all pairs
         return replace(figures, train_pairs=len(data.train) + len(data.valid))
     return replace(figures, train_pairs=len(data.train), valid_pairs=len(data.valid))

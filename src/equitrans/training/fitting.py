@@ -16,15 +16,17 @@ from equitrans.data import (
     as_pairs,
     check_classes,
     hold_out,
+    lower_first_words,
 )
 from equitrans.errors import ConfigError, DataError, LearningWarning, SymmetryError, shown
-from equitrans.models import ModelConfig, TransducerConfig, name_of
+from equitrans.models import ModelConfig, TransducerConfig, has_rules, name_of
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_iterable, check_pairs, check_seed
 from equitrans.training.cards import Origin
 from equitrans.training.choosing import best_classes, bracket_classes, find_classes
 from equitrans.training.config import TrainingConfig, usual_training
-from equitrans.training.learning import longest_prediction, start
+from equitrans.training.learners import longest_prediction, start
+from equitrans.training.learning import Report
 from equitrans.training.misfit import misfit_warning
 from equitrans.training.trained import Trained
 
@@ -38,6 +40,7 @@ def fit(
     seed: int = 0,
     characters: bool = False,
     split_words: str | None = None,
+    capitals: bool = False,
 ) -> Trained:
     """Train on pairs in memory, without a directory; return the model of the best epoch.
 
@@ -48,7 +51,8 @@ def fit(
     ``classes="discover"`` finds the classes in the pairs; there may be none. The default training
     settings are those of the model's recipe. A model that does not fit its pairs and rules that are
     not to be trusted give a LearningWarning. ``characters`` makes every character of a string a
-    word; ``split_words`` is a character at which target words are read apart. Calls in several
+    word; ``split_words`` is a character at which target words are read apart; ``capitals`` reads
+    the first word of a source in lower case if it is also a word in lower case. Calls in several
     threads run one after the other, because torch has one random generator for all threads.
 
     >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
@@ -70,6 +74,7 @@ def fit(
         seed=seed,
         characters=characters,
         split_words=split_words,
+        capitals=capitals,
     )
     for warning in told:
         warnings.warn(warning, LearningWarning, stacklevel=2)
@@ -85,9 +90,13 @@ def fitted(
     seed: int = 0,
     characters: bool = False,
     split_words: str | None = None,
+    capitals: bool = False,
     quick: bool = False,
+    report: Report | None = None,
 ) -> tuple[Trained, list[str]]:
-    """The model of ``fit`` and its warnings; ``quick`` searches less for rules."""
+    """The model of ``fit`` and its warnings; ``quick`` searches less for rules, and ``report`` gets
+    texts about the progress of rules.
+    """
     check_seed(seed)
     name_of(model := model or TransducerConfig())
     training = training or usual_training(model)
@@ -98,9 +107,11 @@ def fitted(
     if not pairs:
         raise DataError("there are no pairs to learn from")
     check_pairs(pairs)
+    if capitals:
+        pairs = lower_first_words(pairs)
     if classes == "discover":
         reading = Reading((), characters, split_words)
-        rules = model.learner == "rules"
+        rules = has_rules(model)
         bracketed = bracket_classes(pairs, reading) if rules else None
         if bracketed is not None:
             classes = bracketed
@@ -109,9 +120,9 @@ def fitted(
             classes = found.classes
             if rules:
                 classes = best_classes(pairs, found, reading, quick=quick)
-    reading = Reading(check_classes(classes), characters, split_words)
+    reading = Reading(check_classes(classes), characters, split_words, capitals=capitals)
     with _ONE_AT_A_TIME:
-        trained = _fit(pairs, reading, model, training, seed=seed, quick=quick)
+        trained = _fit(pairs, reading, model, training, seed=seed, quick=quick, report=report)
     grammar = () if trained.grammar is None else trained.grammar.warnings
     told = [f"learned rules: {warning}" for warning in grammar]
     if (warning := misfit_warning(trained, pairs, seed=seed)) is not None:
@@ -130,6 +141,7 @@ def _fit(
     *,
     seed: int,
     quick: bool,
+    report: Report | None = None,
 ) -> Trained:
     train, valid = hold_out(pairs, fraction=0.1, how="random", seed=seed)
     data = Data(train, valid, (), reading.classes, "pairs in memory", "", reading=reading)
@@ -140,9 +152,11 @@ def _fit(
         max_length=longest_prediction(read, model),
         characters=reading.characters,
         split=reading.split,
+        capitals=reading.capitals,
         seed=seed,
     )
     learning = start(trained.model, model, training, data, seed=seed, quick=quick)
+    learning.report = report
     for _ in learning:
         pass
     origin = Origin(__version__, seed, training=learning.settings, figures=learning.figures)

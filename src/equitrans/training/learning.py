@@ -2,12 +2,12 @@
 
 A model's settings name its learner: *gradient* yields an ``Epoch`` per pass over the data, *rules*
 yields one ``Rules`` for the grammar that it induced, *lessons* yields an ``Epoch`` per pass over a
-lesson.
+lesson, *backoff* yields one ``Rules`` and then an ``Epoch`` per pass of its second model.
 """
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -17,9 +17,13 @@ from torch import Tensor
 
 from equitrans.analysis import mean_loss
 from equitrans.data import Data, Pair, Rows
-from equitrans.models import LaneConfig, ModelConfig, build, learn_rules
+from equitrans.models import (
+    LaneConfig,
+    ModelConfig,
+    build,
+    learn_rules,
+)
 from equitrans.paper import Model
-from equitrans.settings import LONGEST_PREDICTION
 from equitrans.training.cards import Figures
 from equitrans.training.config import TrainingConfig
 from equitrans.training.lessons import Lessons, taught, teach
@@ -101,6 +105,13 @@ class Learning(ABC):
     def state(self) -> TrainState | None:
         """The state that a checkpoint restores; None if a step is all or nothing."""
         return None
+
+    def restored(self, best: dict[str, Tensor]) -> None:
+        """Continue from a checkpoint that has filled the model and the state; ``best`` are the
+        weights of the best step.
+        """
+        assert self.state is not None
+        self.state.best = best
 
     def best_model(self) -> Model:
         """The model with the weights of the best step."""
@@ -276,34 +287,3 @@ class RuleLearning(Learning):
     @property
     def figures(self) -> Figures:
         return Figures(train_pairs=len(self._pairs), seconds=self._seconds)
-
-
-def start(
-    model: Model,
-    config: ModelConfig,
-    training: TrainingConfig,
-    data: Data,
-    *,
-    seed: int,
-    device: str | torch.device = "cpu",
-    quick: bool = False,
-) -> Learning:
-    """The learning of a new model, by the learner that its settings name; ``quick`` searches less
-    for rules.
-    """
-    data = data.read
-    if config.learner == "rules":
-        pairs = data.train + data.valid
-        return RuleLearning(model, config, pairs, seed=seed, device=device, quick=quick)
-    kind = LessonLearning if config.learner == "lessons" else GradientLearning
-    return kind(model, config, training, data, seed=seed, device=device)
-
-
-def longest_prediction(pairs: Iterable[Pair], config: ModelConfig) -> int:
-    """The length limit of predictions: well beyond the targets seen, to allow longer ones. Rules
-    know the length of a target before they build it, so they have no other limit than that of all
-    models.
-    """
-    if config.learner == "rules":
-        return LONGEST_PREDICTION
-    return 4 * max(len(pair.target) for pair in pairs) + 10

@@ -54,7 +54,8 @@ from equitrans.training.cards import Figures
 from equitrans.training.checkpoints import Checkpoint
 from equitrans.training.config import RunConfig
 from equitrans.training.directories import WEIGHTS, model_settings, write_grammar
-from equitrans.training.learning import Learning, Report, Step, longest_prediction, start
+from equitrans.training.learners import longest_prediction, start
+from equitrans.training.learning import Learning, Report, Step
 from equitrans.training.logs import check_orbits, check_step, read_log, trim_log
 from equitrans.training.tensors import pack
 from equitrans.training.trained import Trained
@@ -89,6 +90,7 @@ class Run:
             max_length=longest_prediction(pairs, config.model),
             characters=config.data.characters,
             split=config.data.split_words,
+            capitals=config.data.capitals,
             seed=config.seed,
         )
         if config.orbits is not None:
@@ -191,7 +193,7 @@ class Run:
             device=device,
         )
         if self._checkpoint.exists and learning.state is not None:
-            self._checkpoint.load(learning.state)
+            self._checkpoint.load(learning)
         return learning
 
     def train(

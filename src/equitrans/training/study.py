@@ -122,6 +122,7 @@ def learn(
     characters: bool = False,
     split_words: str | Literal["auto"] | None = "auto",
     tell: Tell = lambda _: None,
+    report: Tell | None = None,
 ) -> Study:
     """Discover classes, learn rules, judge them on held-out forms and suggest what to write next.
 
@@ -130,7 +131,8 @@ def learn(
     If the rules leave pairs unexplained, a second model without rules is learned too, in a short
     training; ``second`` gives it a full training (True: half a minute for each fold), other
     settings, or none (False). ``split_words`` is the sign at which target words are read apart;
-    "auto" finds it. ``tell`` gets a text about each stage.
+    "auto" finds it. ``tell`` gets a text about each stage, and ``report`` texts about the progress
+    within one.
 
     >>> words = ["lamp", "fan", "heater"]
     >>> pairs = [(f"start the {w}", f"{w.upper()} start") for w in words]
@@ -152,7 +154,7 @@ def learn(
     training = second if isinstance(second, TrainingConfig) else usual_training(SECOND)
     if second is None:
         training = replace(training, updates=QUICK_UPDATES, restarts=0)
-    learner = _Learner(seed, characters, split_words, training)
+    learner = _Learner(seed, characters, split_words, training, report)
     tell(f"learning rules from {len(pairs)} pairs")
     trained, warnings = learner.rules(pairs)
     grammar = trained.grammar
@@ -203,6 +205,7 @@ class _Learner:
     split: str | None
     training: TrainingConfig
     """Settings of the second model."""
+    report: Tell | None
 
     def rules(self, pairs: Sequence[Pair], *, quick: bool = False) -> tuple[Trained, list[str]]:
         """The rules of pairs, with classes that are discovered, and the warnings."""
@@ -231,6 +234,7 @@ class _Learner:
             characters=self.characters,
             split_words=self.split,
             quick=quick,
+            report=self.report,
         )
 
 

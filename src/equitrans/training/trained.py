@@ -74,6 +74,8 @@ class Trained:
     origin: Origin = field(default_factory=Origin)
     split: str | None = None
     """A character at which target words are read apart."""
+    capitals: bool = False
+    """Whether the first word of a source is read in lower case, if it is known only so."""
     study: "Study | None" = field(default=None, compare=False, repr=False)
     """How the model was judged, if ``fit`` learned it from pairs alone."""
 
@@ -86,13 +88,12 @@ class Trained:
         max_length: int,
         characters: bool = False,
         split: str | None = None,
+        capitals: bool = False,
         seed: int = 0,
         learned: Learned | None = None,
         budget: Budget | None = None,
     ) -> "Trained":
-        """A model with random weights, the same for the same seed; a recursive aligner gets the
-        rules of ``learned``, or none.
-        """
+        """A model with random weights by the seed; its rules are those of ``learned``, or none."""
         models.name_of(config)
         models.check_limits(config, symmetry)
         with (
@@ -101,7 +102,7 @@ class Trained:
         ):
             torch.manual_seed(seed)
             model = models.build(config, symmetry, learned)
-        return cls(model, config, max_length, characters, split=split)
+        return cls(model, config, max_length, characters, split=split, capitals=capitals)
 
     @property
     def symmetry(self) -> Symmetry:
@@ -127,9 +128,10 @@ class Trained:
         return models.suggest(self._rules(), n)
 
     def _rules(self) -> RecursiveTransducer:
-        if not isinstance(self.model, RecursiveTransducer):
+        model = self.model.rules if isinstance(self.model, models.Backoff) else self.model
+        if not isinstance(model, RecursiveTransducer):
             raise ConfigError("the model has no rules; learn it with aligner='recursive'")
-        return self.model
+        return model
 
     def words(self, sentence: str | Sequence[str]) -> Words:
         """The words of a source sentence; raise DataError if there are none or too many."""
@@ -143,7 +145,8 @@ class Trained:
     def reading(self) -> Reading:
         """How words become the symbols of the model, and symbols words."""
         known = frozenset(self.symmetry.source.index)
-        return Reading(self.symmetry.classes, self.characters, self.split, known)
+        how = (self.symmetry.classes, self.characters, self.split, known)
+        return Reading(*how, capitals=self.capitals)
 
     def text(self, words: Iterable[str]) -> str:
         """The sentence of some words."""
@@ -187,7 +190,7 @@ class Trained:
         self, sentences: Sequence[Words], *, n: int, width: int, lenient: bool = False
     ) -> list[list[Prediction]]:
         """Up to n targets of each sentence, best first, all in symbols."""
-        options = {"width": max(width, n), "max_length": self.max_length, "n_best": n}
+        options = {"max_length": self.max_length, "n_best": n, "width": max(width, n)}
         return analysis.predict(self.model, sentences, lenient=lenient, **options)
 
     def evaluate(self, pairs: Iterable[AnyPair], *, width: int = 3) -> Report:
@@ -217,9 +220,8 @@ class Trained:
         width: int = 3,
     ) -> Audit:
         """How equivariant the model is on some pairs, under its own or the given classes."""
-        symmetry = self.symmetry
-        if classes is not None:
-            symmetry = replace(symmetry, classes=check_classes(classes))
+        own = self.symmetry
+        symmetry = own if classes is None else replace(own, classes=check_classes(classes))
         if not symmetry.classes:
             raise SymmetryError("the model has no classes; give the classes for the audit")
         options = {"width": width, "max_length": self.max_length}
@@ -229,9 +231,7 @@ class Trained:
     def orbits(
         self, sentence: str | Sequence[str], target: str | Sequence[str] | None = None
     ) -> Orbits:
-        """The family of a sentence and its orbits; the default target is the prediction. A refused
-        sentence without a target raises DataError.
-        """
+        """The family of a sentence, or raise DataError; the default target is the prediction."""
         source = self.words(sentence)
         if target is None:
             (best,) = self.predict([source])
@@ -300,6 +300,7 @@ class Trained:
             "max_length": self.max_length,
             "characters": self.characters,
             **({} if self.split is None else {"split_words": self.split}),
+            **({"capitals": True} if self.capitals else {}),
             "kind": models.name_of(self.config),
             "model": asdict(self.config),
         }
@@ -340,6 +341,7 @@ class Trained:
                 max_length=found.max_length,
                 characters=found.characters,
                 split=found.split,
+                capitals=found.capitals,
                 seed=seed,
                 learned=found.learned,
                 budget=budget,

@@ -23,6 +23,7 @@ export function answerView(model, answer) {
     h("div", { class: "words" }, targetWords(first.words)),
     h("span", { class: "chance", title: "p(y | x)" }, `p ${equals(first.prob)}`));
   parts.push(said, pointing(model, answer, parts[0], said));
+  if (first.by === "second") parts.push(note("No rules derive this command: the second model answered."));
   if (!first.finished) parts.push(note("Cut off: the prediction reached the maximum length before its end."));
   parts.push(
     h("details", { class: "others" },

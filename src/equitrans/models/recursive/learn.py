@@ -20,6 +20,7 @@ from equitrans.models.recursive.decompose import decompose
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.induce import Induction, bits_of, extend_grammar, induce
 from equitrans.models.recursive.io import Learned, Names
+from equitrans.models.recursive.lbfgs import minimise
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
 from equitrans.models.recursive.passes import Report, silent
@@ -183,16 +184,12 @@ def fit_translator(model: RecursiveTransducer, pairs: Iterable[Pair] = ()) -> No
     least = -float((weights * weights.log()).sum())
     parameters = list(model.translator.parameters())
     best, found = math.inf, [p.detach().clone() for p in parameters]
+
+    def loss() -> Tensor:
+        return -(model.spoken(sources).gather(1, targets[:, None]).squeeze(1) * weights).sum()
+
     for _ in range(STARTS):
-        optimizer = torch.optim.LBFGS(parameters, max_iter=100, line_search_fn="strong_wolfe")
-
-        def loss(optimizer: torch.optim.Optimizer = optimizer) -> Tensor:
-            optimizer.zero_grad()
-            value = -(model.spoken(sources).gather(1, targets[:, None]).squeeze(1) * weights).sum()
-            value.backward()
-            return value
-
-        optimizer.step(loss)
+        minimise(loss, parameters, rounds=100)
         if (value := float(loss().detach())) < best:
             best, found = value, [p.detach().clone() for p in parameters]
         if best <= least + STUCK:

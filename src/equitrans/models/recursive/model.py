@@ -78,12 +78,12 @@ class RecursiveTransducer(Direct):
 
     @property
     def is_plain(self) -> bool:
-        """Whether all rules use their parts whole, in any licensed place."""
+        """Whether rules use their parts whole or by primitives, in any licensed place."""
         grammar, licences = self.aligner.grammar, self.aligner.licences
         return (
             type(grammar) is Grammar
             and (licences is None or type(licences) is Licences)
-            and not any(rule.uses for rule in grammar.rules)
+            and all(use.primitives for rule in grammar.rules for use in rule.uses)
         )
 
     def form(self, source: Sequence[int]) -> Form:
@@ -171,7 +171,7 @@ class RecursiveTransducer(Direct):
 
     def loss(self, batch: Batch, *, moment: Moment | None = None) -> Float[Tensor, " b"]:
         out = (batch.target != PAD).sum(1).to(self.noise.dtype) * self._word_share
-        for rows, joint in self._joint(batch):
+        for rows, joint in self.joint(batch):
             noise = out.new_tensor(self.noise_of(self.form(batch.source[rows[0]].tolist())))
             likely = self.marginal(joint, moment=moment)
             mixed = torch.logaddexp(torch.log1p(-noise) + likely, noise.log() + out[rows])
@@ -192,7 +192,7 @@ class RecursiveTransducer(Direct):
         ends = torch.arange(table.shape[1], device=table.device) == EOS
         return torch.log_softmax(table.masked_fill(ends, -math.inf), dim=1)
 
-    def _joint(self, batch: Batch) -> list[tuple[Int[Tensor, " r"], Float[Tensor, "r a"]]]:
+    def joint(self, batch: Batch) -> list[tuple[Int[Tensor, " r"], Float[Tensor, "r a"]]]:
         """For each form: its rows, and log p(y, a | x) for every alignment a of the form."""
         words, at = torch.unique(batch.source, return_inverse=True)
         table = self.spoken(words)
@@ -231,7 +231,7 @@ class RecursiveTransducer(Direct):
         b, m, n = len(batch.source), batch.target.shape[1], batch.source.shape[1]
         real = (batch.source != PAD).to(self.noise.dtype)
         prob = (real / real.sum(1, keepdim=True))[:, None].repeat(1, m, 1)
-        for rows, joint in self._joint(batch):
+        for rows, joint in self.joint(batch):
             form = self.form(batch.source[rows[0]].tolist())
             origins = [
                 [] if isinstance(a.text, int) else self.origins(form, a.text)

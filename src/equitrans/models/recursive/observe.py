@@ -27,6 +27,10 @@ class Observation:
     count: int
     """Number of pairs, copies included."""
 
+    def __hash__(self) -> int:
+        # not of the pairs, which may be many thousands
+        return hash((self.form, self.target))
+
     @cached_property
     def symbols(self) -> frozenset[int]:
         """The symbols of the form."""
