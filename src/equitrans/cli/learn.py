@@ -19,7 +19,7 @@ from equitrans.cli.check import warn
 from equitrans.cli.console import Console
 from equitrans.data import read_pairs
 from equitrans.errors import ConfigError
-from equitrans.files import refuse_used
+from equitrans.files import refuse_used, write_atomically
 
 ABOUT = """\
 Check a file of pairs, discover its classes, learn rules, and judge them by cross-validation over
@@ -108,6 +108,9 @@ def run(arguments: Sequence[str]) -> int:
         )
     name = Path(asked.out).name
     study.trained.save_pretrained(asked.out, name=name)
+    text = study.trained.text
+    lines = (f"{text(pair.source)}\t{text(pair.target)}\n" for pair in pairs)
+    write_atomically(Path(asked.out) / training.PAIRS, "".join(lines))
     if study.second is not None:
         study.second.save_pretrained(Path(asked.out) / "second", name=f"{name}, second model")
     if asked.json:

@@ -34,6 +34,8 @@ from equitrans.training.tensors import pack
 WEIGHTS = "model.safetensors"
 GRAMMAR = "grammar.json"
 CARD = "README.md"
+PAIRS = "pairs.tsv"
+"""The pairs that equitrans learn has learned from."""
 
 
 def write_model(
