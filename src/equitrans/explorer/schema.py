@@ -66,7 +66,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Guess:
-    """A target of a command with its probability; ``by`` is the part that wrote it: rules, second."""
+    """A target of a command, its probability, and ``by`` which part of the model it was written."""
 
     words: Words
     log_prob: float
