@@ -2,7 +2,8 @@
 
 The classes say how. A phrase becomes one symbol, by longest match; another spelling becomes the
 word that it stands for; a word that joins an open class becomes one of the places of the class, in
-order of appearance. Writing spells the symbols out again.
+order of appearance. A target form that the words around it choose becomes the first word of its row
+and a mark. Writing spells the symbols out again.
 """
 
 import re
@@ -24,6 +25,22 @@ LONGEST = 100
 Words = tuple[str, ...]
 Phrases = Mapping[str, Sequence[tuple[Words, str]]]
 """By first word: the words of phrases, longest first, each with the symbol that is read."""
+
+
+def lower_first_words(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """The pairs with the first words of sources in lower case, if they are words in lower case too
+    and stand nowhere else with a capital, as names do.
+
+    >>> pairs = [("The cat ran", "run"), ("Ann saw the cat", "see"), ("Ann ran", "run")]
+    >>> made = lower_first_words([Pair(tuple(x.split()), (y,)) for x, y in pairs])
+    >>> [pair.source[0] for pair in made]
+    ['the', 'Ann', 'Ann']
+    """
+    known = {word for pair in pairs for word in pair.source}
+    inside = {word for pair in pairs for word in pair.source[1:]}
+    first = {pair.source[0] for pair in pairs if pair.source}
+    lower = {word: word.lower() for word in first - inside if word.lower() in known}
+    return tuple(Pair((*(lower.get(word, word) for word in x[:1]), *x[1:]), y) for x, y in pairs)
 
 
 @dataclass(frozen=True)
@@ -63,13 +80,22 @@ class Reading:
     spread: bool = False
     """Whether each word has a place of its own, if it is free, so that pairs which differ in a
     number stay different pairs; otherwise the first place is for the first word."""
+    capitals: bool = False
+    """Whether the first word of a source is read in lower case, if the model knows it only so."""
 
     def source(self, words: Words) -> Read:
         """Read a source; raise DataError if it has two readings or too many new words."""
+        if self.capitals and words:
+            words = (self._lowered(words[0]), *words[1:])
         if not self.classes:
             return Read(words)
         names: dict[str, str] = {}
         return Read(self._symbols(words, self._phrases[0], names), {p: w for w, p in names.items()})
+
+    def _lowered(self, word: str) -> str:
+        """The first word of a source as the model knows it."""
+        lower, known = word.lower(), self.known or frozenset()
+        return lower if word not in known and lower in {*known, *self._phrases[0]} else word
 
     def attempt(self, words: Words) -> Read | str:
         """Read a source, or return the reason why it cannot be read."""
@@ -85,7 +111,8 @@ class Reading:
         if not self.classes:
             return words
         names = {word: place for place, word in read.names.items()}
-        return self._symbols(words, self._phrases[1], names, joining=False)
+        symbols = self._symbols(words, self._phrases[1], names, joining=False)
+        return tuple(part for symbol in symbols for part in self.inflected.get(symbol, (symbol,)))
 
     def pair(self, pair: Pair) -> Pair:
         """Read both sides of a pair."""
@@ -111,7 +138,7 @@ class Reading:
         """The words of a target, given its source."""
         out: list[str] = []
         tied = ""
-        for symbol in symbols:
+        for symbol in join_forms(symbols, self.inflected):
             words = self._spelled.get(symbol) or (read.names.get(symbol, symbol),)
             if words[-1].endswith(TIE):
                 tied += words[-1].removesuffix(TIE)
@@ -218,6 +245,11 @@ class Reading:
         return {word: sorted(some, key=lambda it: -len(it[0])) for word, some in found.items()}
 
     @cached_property
+    def inflected(self) -> dict[str, tuple[str, str]]:
+        """The target forms that the words around them choose, each as two symbols."""
+        return {form: two for c in self.classes for form, two in c.inflected.items()}
+
+    @cached_property
     def _spelled(self) -> dict[str, Words]:
         """The words of target symbols that are phrases."""
         words = {w: self.spelled(w) for c in self.classes for w in c.words[1] if not is_filler(w)}
@@ -226,6 +258,20 @@ class Reading:
     def spelled(self, text: str) -> Words:
         """The words of a cell of a class."""
         return tuple(text) if self.characters else tuple(text.split()) or (text,)
+
+
+def join_forms(symbols: Words, inflected: Mapping[str, tuple[str, str]]) -> Words:
+    """The symbols with one form for each word and the mark after it; other marks are left out.
+
+    >>> join_forms(("SEE", "DER", "‹+ acc›"), {"DEN": ("DER", "‹+ acc›")})
+    ('SEE', 'DEN')
+    """
+    if not inflected:
+        return symbols
+    forms = {two: form for form, two in inflected.items()}
+    marks = {mark for _, mark in forms}
+    pairs = zip(symbols, (*symbols[1:], ""), strict=True)
+    return tuple(forms.get(two, two[0]) for two in pairs if two[0] not in marks)
 
 
 def _longest(words: Words, i: int, phrases: Phrases) -> tuple[int, str] | None:

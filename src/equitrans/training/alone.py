@@ -35,6 +35,8 @@ def plain_state(trained: Trained) -> dict[str, Any]:
         raise ConfigError(
             "the rules use parts of what other rules write, which only the model itself can do"
         )
+    if trained.capitals:
+        raise ConfigError("the model reads capitals, which only the model itself can do")
     symmetry, reading = trained.symmetry, trained.reading
     aligner, grammar = model.aligner, model.aligner.grammar
     (homes, target_homes), (sources, targets) = symmetry.homes, symmetry.members
@@ -67,6 +69,7 @@ def plain_state(trained: Trained) -> dict[str, Any]:
         "symbols": list(symmetry.source_classes[N_SPECIAL:]),
         "phrases": {w: [[list(p), s] for p, s in some] for w, some in reading._phrases[0].items()},
         "spelled": {symbol: list(words) for symbol, words in reading._spelled.items()},
+        "inflected": [[*two, form] for form, two in reading.inflected.items()],
         "listed": sorted(reading._listed),
         "open": open_classes,
         "homes": {w - N_SPECIAL: [home.column, home.row] for w, home in homes.items()},
@@ -105,7 +108,7 @@ def _rules(rules: Iterable[Any]) -> list[list[list[int]]]:
 def answerer(trained: Trained) -> Answerer | None:
     """Answers of a model without torch; None unless its rules are plain."""
     model = trained.model
-    if type(model) is not RecursiveTransducer or not model.is_plain:
+    if type(model) is not RecursiveTransducer or not model.is_plain or trained.capitals:
         return None
     return Answerer(json.loads(json.dumps(plain_state(trained))))
 

@@ -63,9 +63,11 @@ def learn_rules(
     symmetry: Symmetry,
     build: Callable[[Learned], Model],
     report: Report | None = None,
+    *,
+    quick: bool = False,
 ) -> RecursiveTransducer:
     """Learn a transducer from pairs; ``build`` creates the model for the induced rules, and
-    ``report`` receives a text about each stage.
+    ``report`` receives a text about each stage. ``quick`` shortens the search for rules.
     """
     pairs, report = list(pairs), report or silent
     report(f"observing: {len(pairs)} pairs")
@@ -79,7 +81,7 @@ def learn_rules(
         found = Induction(grammar, code, (), code.rules(grammar.rules))
         bracketed.take(_report(bracketed, pairs, seen, found, 0.0))
         return bracketed.eval()
-    induced = induce(seen, report)
+    induced = induce(seen, report, quick=quick)
 
     def weighed(induced: Induction) -> "_Weighed":
         model = _built(build, Learned(induced.grammar, (), 0))
