@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-sse test-avx2 browser check lint types bench reliability results pages docs house fuzz coverage mutation lock audit release-check clean
+.PHONY: demo test test-sse test-avx2 browser check lint types bench reliability results pages docs house fuzz coverage mutation screencast lock audit release-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py demo
@@ -67,6 +67,10 @@ docs: .venv/installed
 # Draw the packages of src/equitrans, their sizes and their imports.
 house: .venv/installed
 	$(BIN)/python docs/picture.py docs/pictures/house.png
+
+# Record the terminal of docs/learn.md as an animated picture.
+screencast: .venv/installed
+	$(BIN)/python docs/screencast.py docs/pictures/screencast.svg
 
 fuzz: .venv/installed
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[fuzz]'

@@ -3,6 +3,8 @@
 Wheel and sdist are built twice, and both builds must have the same bytes. Each file is installed
 into an empty environment, which trains, uses and loads a model outside of the checkout. The
 packages in the environment of the wheel are written to a bill of materials (CycloneDX) beside it.
+With --tests, the tests of the unpacked sdist run too, in the environment of this command: half an
+hour on two cores.
 """
 
 import hashlib
@@ -11,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import venv
@@ -93,7 +96,18 @@ def materials(python: Path, out: Path) -> int:
     return len(json.loads(out.read_text(encoding="utf-8"))["components"])
 
 
-def main() -> int:
+def run_tests(sdist: Path, place: Path) -> None:
+    """Run the tests of an unpacked sdist, against the package in it."""
+    started = time.monotonic()
+    with tarfile.open(sdist) as archive:
+        archive.extractall(place, filter="data")
+    (home,) = (path for path in place.iterdir() if path.is_dir())
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "tests"]
+    last = run(*command, cwd=home, PYTHONPATH=str(home / "src")).strip().splitlines()[-1]
+    print(f"tests from {sdist.name}: {last} ({time.monotonic() - started:.0f} s)", flush=True)
+
+
+def main(*options: str) -> int:
     """Build twice, compare, install, use, and write the bill of materials."""
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
@@ -111,8 +125,12 @@ def main() -> int:
             if file == wheel:
                 bill = dist / f"{wheel.name.partition('-py3')[0]}.cdx.json"
                 print(f"{bill.name}: {materials(python, bill)} components", flush=True)
+        if "--tests" in options:
+            unpacked = Path(place) / "unpacked"
+            unpacked.mkdir()
+            run_tests(sdist, unpacked)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

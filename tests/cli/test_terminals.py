@@ -58,6 +58,17 @@ def test_jobs_are_counted_as_they_end(is_terminal):
         assert lines == ["1 of 2: one", "2 of 2: other"]
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_bar_shows_the_share_of_work_that_a_text_names(is_terminal):
+    shown, written = terminal()
+    shown._force_terminal = is_terminal
+    with progress.watched(shown) as report:
+        if report is not None:
+            report("searching: 25 of 100 forms, 3 rules")
+    assert (report is not None) == is_terminal
+    assert ("25 of 100" in written.getvalue()) == is_terminal
+
+
 def test_learning_rules_reports_its_stages(tmp_path, monkeypatch, capsys):
     """Without a terminal, a line appears when learning takes long, and not at once."""
     (tmp_path / "pairs.tsv").write_text("walk\tWALK\nwalk twice\tWALK WALK\njump\tJUMP\n")

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from equitrans.data.classes import check_together, format_classes, read_classes
 from equitrans.data.pairs import Pair
-from equitrans.data.reading import Read, Reading
+from equitrans.data.reading import Read, Reading, lower_first_words
 from equitrans.errors import DataError, SymmetryError
 from equitrans.lexical import PLACES, LexicalClass
 
@@ -177,3 +177,31 @@ def test_a_spelling_of_two_classes_is_refused():
     other = LexicalClass("other", ("hallway",), ("X",))
     with pytest.raises(SymmetryError, match="spelling 'hallway' is in two classes"):
         check_together((ROOMS, other))
+
+
+# --- capitals
+
+
+def test_first_words_are_lowered_unless_they_are_names():
+    pairs = [("The cat", "C"), ("a cat", "D"), ("A dog", "E"), ("Ann", "A"), ("see Ann", "B")]
+    made = lower_first_words([Pair(tuple(x.split()), (y,)) for x, y in [*pairs, ("the", "F")]])
+    assert [" ".join(x) for x, _ in made] == ["the cat", "a cat", "a dog", "Ann", "see Ann", "the"]
+    # rose is a word, but Rose is also a name inside sentences
+    names = [Pair(("Rose", "ran"), ("A",)), Pair(("a", "rose"), ("B",)), Pair(("to", "Rose"), ())]
+    assert lower_first_words(names) == tuple(names)
+
+
+@pytest.mark.parametrize(
+    ("words", "symbols"),
+    [
+        (("The", "cat"), ("the", "cat")),
+        (("Ann", "The"), ("Ann", "The")),
+        (("Living", "room"), ("living room",)),
+        (("Zoe",), ("Zoe",)),
+    ],
+)
+def test_a_model_reads_capitals_of_the_first_word(words, symbols):
+    rooms = LexicalClass("rooms", ("living room", "attic"), ("LIVING", "ATTIC"))
+    known = frozenset({"the", "cat", "Ann", "living room", "attic"})
+    reading = Reading((rooms,), known=known, capitals=True)
+    assert reading.source(words).symbols == symbols

@@ -357,7 +357,7 @@ def test_responses_conform_to_the_openapi_document(server):
     url = f"http://127.0.0.1:{server.port}/openapi.json"
     schema = schemathesis.openapi.from_url(url)
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == 12
+    assert len(operations) == 14
     checks = [not_a_server_error, response_schema_conformance, status_code_conformance]
     statuses = set()
     for operation in operations:

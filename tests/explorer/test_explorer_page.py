@@ -75,6 +75,13 @@ def _is_wrong(message):
     return message.type == "error" and "Failed to load resource" not in message.text
 
 
+def serious(page):
+    """The serious violations of accessibility, each with an element."""
+    found = Axe().run(page).response["violations"]
+    grave = [v for v in found if v["impact"] in ("serious", "critical")]
+    return [(v["id"], v["nodes"][0]["html"]) for v in grave]
+
+
 def token(page, word):
     return page.locator(".sentence").get_by_role("button", name=word, exact=True)
 
@@ -127,6 +134,45 @@ def test_page_opens_on_a_summary_with_an_example_and_a_form_for_suggestions(open
     page.locator(".cards a").click()
     expect(page.locator(".said .word").first).to_be_visible()
     expect(page.get_by_role("tab", name="Alignment")).to_have_attribute("aria-selected", "true")
+
+
+def test_answers_are_learned_from_the_page_and_both_models_compared(open_page):
+    page = open_page("?run=rules")
+    page.get_by_placeholder("its target").first.fill("I_WALK")
+    page.get_by_role("button", name="Learn again with these answers").click()
+    expect(page.get_by_text("What changed")).to_be_visible()
+    expect(page.get_by_text("unexplained pairs:")).to_be_visible()
+    expect(page.locator(".next [role=status]")).to_contain_text(re.compile(r"of 8\d|to 8\d"))
+    assert not serious(page)
+    page.get_by_role("link", name="Compare both").click()
+    expect(page.get_by_label("compare with")).to_have_value("rules+1")
+    expect(page.locator(".pane.wide")).to_contain_text("of the training pairs of rules")
+    expect(page.locator(".pane.wide")).to_contain_text("right: rules")
+    page = open_page("?run=rules&with=attention&tab=errors")
+    rows = page.locator(".pane.wide tbody tr")
+    expect(rows.first).to_contain_text("✓")
+    assert not serious(page)
+
+
+def test_wide_derivation_is_dragged_and_says_so(open_page):
+    page = open_page(
+        "?run=rules&command=walk+twice+and+jump+twice&tab=derivation",
+        viewport={"width": 390, "height": 844},
+    )
+    expect(page.get_by_text("The tree is wider than the page")).to_be_visible()
+    frame = page.get_by_label("Derivation tree")
+    frame.scroll_into_view_if_needed()
+    box = frame.bounding_box()
+    page.mouse.move(box["x"] + 200, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 100, box["y"] + 20, steps=4)
+    page.mouse.up()
+    assert frame.evaluate("frame => frame.scrollLeft") == 100
+    rule = page.locator(".node .rule").first.bounding_box()
+    assert box["x"] <= rule["x"] <= rule["x"] + rule["width"] <= box["x"] + box["width"] + 1
+    wide = open_page("?run=rules&command=jump+twice&tab=derivation")
+    expect(wide.locator(".tree")).to_be_visible()
+    expect(wide.locator(".hint")).to_be_hidden()
 
 
 def test_pointing_at_an_output_word_lights_its_source_and_names_the_rule(open_page):
@@ -203,9 +249,8 @@ def test_slider_shows_orbits_over_epochs(open_page):
     page = open_page(f"?command={SENTENCE.replace(' ', '+')}&tab=orbits&epoch=0")
     expect(page.locator(".epochs output")).to_have_text("epoch 0")
     expect(page.locator(".count")).to_contain_text("16 pairs · in theory 4 × 4 · observed")
-    expect(page.locator(".orbit")).to_have_count(
-        4
-    )  # before training, observed orbits are the theoretical ones
+    expect(page.locator(".orbit").first).to_be_visible()
+    assert page.locator(".orbit").count() <= 4  # observed orbits are unions of theoretical ones
     slider = page.get_by_role("slider", name="epoch")
     slider.press("ArrowRight")
     expect(page.locator(".epochs output")).to_have_text("epoch 10")
@@ -341,9 +386,7 @@ def test_page_has_no_serious_accessibility_violation(open_page, scheme):
     for query, text in queries.items():
         page.goto(page.url.split("?")[0] + query)
         expect(page.get_by_text(text).first).to_be_visible()
-        found = Axe().run(page).response["violations"]
-        serious = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
-        assert not serious, (query, [v["nodes"][0]["html"] for v in found], serious)
+        assert not serious(page), query
 
 
 def test_accessibility_check_notices_a_missing_label(open_page):
@@ -351,8 +394,7 @@ def test_accessibility_check_notices_a_missing_label(open_page):
     expect(page.locator(".said")).to_be_visible()
     page.evaluate("document.querySelector('label.command').remove()")
     page.evaluate("document.getElementById('command').removeAttribute('placeholder')")
-    found = Axe().run(page).response["violations"]
-    assert any(v["impact"] in ("serious", "critical") for v in found)
+    assert serious(page)
 
 
 def test_phone_needs_no_horizontal_scrolling(open_page):

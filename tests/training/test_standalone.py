@@ -11,7 +11,7 @@ from equitrans import Symmetry, Trained, TransducerConfig
 from equitrans.errors import ConfigError, RunError
 from equitrans.training.alone import _compare, answerer, plain_state, write_standalone
 from equitrans.training.plain import Answerer
-from ruled import HOME, home_rules, scan_rules
+from ruled import HOME, edit_rules, home_rules, scan_rules
 from variations import variations
 
 pytestmark = pytest.mark.usefixtures("float32")
@@ -61,6 +61,12 @@ def test_answers_are_those_of_the_model(scan, home):
     """bench/standalone.py compares 10,000 answers of any model."""
     assert 40 < compare(scan, list(sentences(SCAN, 300))) < 280
     assert 40 < compare(home, list(sentences([x for x, _ in HOME], 300))) < 280
+
+
+def test_answers_with_primitives_are_those_of_the_model():
+    asked = ["flip swap a b c d", "tag a", "swap twice tag flip a b c", "flip tag a b", "tag tag d"]
+    long = ["twice " * 11 + "flip a b", "flip " + "twice " * 11 + "a b c"]
+    assert compare(edit_rules(), [*sentences(asked, 100), *asked, *long]) > 20
 
 
 def test_the_file_answers_without_equitrans_and_torch(home, tmp_path):

@@ -1,11 +1,14 @@
 """learn: rules, a judgement by cross-validation over forms, and what to write next."""
 
 import json
+import warnings
+from dataclasses import replace
 
 import pytest
 
-from equitrans import TrainingConfig, learn
+from equitrans import TrainingConfig, fit, learn
 from equitrans.errors import ConfigError, DataError
+from equitrans.training.studied import _refusals
 from equitrans.training.study import compound_sign, divide
 
 pytestmark = pytest.mark.usefixtures("float32")
@@ -19,7 +22,7 @@ PAIRS = ONE + TWICE + AND
 
 @pytest.fixture(scope="module")
 def study():
-    return learn(PAIRS + WRONG, folds=2)
+    return learn(PAIRS + WRONG, folds=2, second=TrainingConfig(updates=5))
 
 
 def test_the_rules_explain_all_pairs_but_the_wrong_one(study):
@@ -28,7 +31,6 @@ def test_the_rules_explain_all_pairs_but_the_wrong_one(study):
         *("LAMP", "stop"),
     )
     assert [pair.target for pair, _ in study.grammar.exceptions] == [("LAMP", "start")]
-    assert study.second is None
 
 
 def test_every_pair_is_held_out_once_and_judged(study):
@@ -38,7 +40,7 @@ def test_every_pair_is_held_out_once_and_judged(study):
     assert len(held.report.pairs) == len(set(held.report.pairs)) == len(PAIRS + WRONG)
     assert held.right + held.wrong + held.report.refused == len(held.report.pairs)
     assert 0 <= held.sure[1] <= held.sure[0] <= held.right + held.wrong
-    assert held.second == (0, 0)
+    assert 0 <= held.second[1] <= held.second[0] <= held.report.refused
 
 
 def test_the_model_has_the_figures_of_its_judgement(study):
@@ -88,13 +90,44 @@ def test_compound_target_words_are_read_apart():
     assert compound_sign(study.trained._pairs(ONE)) is None
 
 
-def test_a_second_model_answers_what_the_rules_refuse():
-    study = learn(ONE + WRONG, second=TrainingConfig(updates=5), seconds=0.0)
+def test_a_second_model_answers_what_the_rules_refuse(study):
     assert study.second is not None
     assert study.second.grammar is None
-    assert study.held is not None
-    assert study.held.second[0] == study.held.report.refused
-    assert "a second model answers" in str(study)
+    assert "the second model answers" in str(study)
+    assert learn(ONE + WRONG, folds=0, second=False).second is None
+
+
+def test_a_second_model_is_learned_only_if_pairs_are_unexplained(monkeypatch):
+    monkeypatch.setattr("equitrans.training.study.QUICK_UPDATES", 3)
+    assert learn(ONE, folds=0).second is None
+    short = learn(ONE + WRONG, folds=0).second
+    assert short is not None
+    assert short.origin.training["updates"] == 3
+
+
+def test_refused_forms_are_counted_together(study):
+    rows = _refusals(study, study.held)
+    assert sum(n for n, _, _ in rows) == study.held.report.refused
+    assert len({reason for _, _, reason in rows}) == len(rows)
+
+
+def test_fit_of_pairs_alone_is_what_learn_learns():
+    with warnings.catch_warnings(record=True):
+        trained = fit(ONE + TWICE)
+    study = trained.study
+    assert study is not None
+    assert trained.grammar is not None
+    assert trained.grammar.texts == study.grammar.texts
+    assert trained.predict(["stop the fan twice"])[0].words == ("FAN", "stop", "FAN", "stop")
+    assert trained._repr_html_() == study._repr_html_()
+    assert "Held-out pairs" in trained._repr_html_()
+    assert trained == replace(trained, study=None)
+
+
+def test_fit_with_settings_learns_no_rules():
+    trained = fit(ONE, training=TrainingConfig(updates=2))
+    assert trained.study is trained.grammar is None
+    assert trained.symmetry.classes == ()
 
 
 @pytest.mark.parametrize(

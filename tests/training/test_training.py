@@ -19,7 +19,9 @@ from equitrans.paper.symmetry import LexicalClass
 from equitrans.training.config import TrainingConfig
 from equitrans.training.fitting import fit
 from equitrans.training.loop import TrainState, epochs_to_train, train
+from equitrans.training.runs import Run
 from equitrans.training.tensors import part
+from equitrans.training.trained import Trained
 from worlds import SYMMETRIES, random_pairs, small
 
 WORLD = SYMMETRIES["verbs"]
@@ -330,3 +332,23 @@ def test_stuck_classes_of_a_cold_start_are_found_and_a_warm_start_has_none():
 def test_impossible_settings_are_rejected(settings, message):
     with pytest.raises(ConfigError, match=message):
         TrainingConfig(**settings)
+
+
+def test_capitals_are_read_in_training_and_in_prediction_and_saved(tmp_path, run):
+    (tmp_path / "pairs.tsv").write_text(
+        "The cat ran\trun cat\nThe dog ran\trun dog\nsee the cat\tsee cat\nsee the dog\tsee dog\n"
+    )
+    out = ("--model.aligner", "recursive", "--classes", "discover", "--quiet", "--capitals")
+    status, _, err = run("train", "--data", tmp_path / "pairs.tsv", "--out", tmp_path / "r", *out)
+    assert (status, err) == (0, "")
+    trained = Trained.load(tmp_path / "r")
+    assert "The" not in trained.symmetry.source.index
+    one, other = trained.predict(["The cat ran", "the cat ran"])
+    assert one == other
+    assert one.words == ("run", "cat")
+    trained.save(tmp_path / "kept")
+    assert Trained.load(tmp_path / "kept").capitals
+    assert Run.open(tmp_path / "r").load_data().train[0].source[0] == "the"
+    _, out, _ = run("check", tmp_path / "pairs.tsv")
+    assert "source words that differ in case are different words: The and the" in out
+    assert "train with --capitals" in out

@@ -19,19 +19,21 @@ from equitrans.cli.check import warn
 from equitrans.cli.console import Console
 from equitrans.data import read_pairs
 from equitrans.errors import ConfigError
-from equitrans.files import refuse_used
+from equitrans.files import refuse_used, write_atomically
 
 ABOUT = """\
 Check a file of pairs, discover its classes, learn rules, and judge them by cross-validation over
 forms. The page says what was understood, which held-out pairs are right, refused or wrong, which
-pairs no rule explains and why, and which sentences to write next. If pairs are unexplained,
---second also learns a model without rules: DIR/second, for predict --fallback.
+pairs no rule explains and why, and which sentences to write next. If pairs are unexplained, a
+second model without rules is learned too: DIR/second, for predict --fallback.
 Compound target words such as kitchen.lamp are read apart if the file suggests it."""
 EXAMPLES = """\
   equitrans learn pairs.tsv --out model
   equitrans learn pairs.tsv --out model --folds 5 --json > page.json
-  equitrans learn pairs.tsv --out model --second --suggestions 10
+  equitrans learn pairs.tsv --out model --second full --suggestions 10
   equitrans predict model "dim the lamp twice" --fallback model/second"""
+
+SECOND = {"quick": None, "full": True, "no": False}
 
 
 def options() -> Parser:
@@ -52,12 +54,14 @@ def options() -> Parser:
         type=float,
         default=30.0,
         metavar="S",
-        help="time in seconds after which no further fold begins (default 30)",
+        help="CPU time in seconds after which no further fold begins (default 30)",
     )
     parser.add_argument(
         "--second",
-        action="store_true",
-        help="if pairs are unexplained, learn a model without rules too: half a minute per fold",
+        choices=("quick", "full", "no"),
+        default="quick",
+        help="training of the second model: 500 updates (default), to the end (half a minute for "
+        "each fold), or none",
     )
     parser.add_argument(
         "--suggestions", type=int, default=5, metavar="N", help="number of sentences (default 5)"
@@ -87,19 +91,26 @@ def run(arguments: Sequence[str]) -> int:
     warn(console, file, **options_, split_words=asked.split_words)
     pairs = read_pairs(file, **options_)
     set_threads(1)
-    study = training.learn(
-        pairs,
-        folds=asked.folds,
-        seconds=asked.seconds,
-        second=asked.second,
-        suggestions=asked.suggestions,
-        seed=asked.seed,
-        characters=asked.characters,
-        split_words=asked.split_words or "auto",
-        tell=lambda text: note(asked, text),
-    )
+    from equitrans.cli.progress import watched
+
+    with watched(console) as report:
+        study = training.learn(
+            pairs,
+            folds=asked.folds,
+            seconds=asked.seconds,
+            second=SECOND[asked.second],
+            suggestions=asked.suggestions,
+            seed=asked.seed,
+            characters=asked.characters,
+            split_words=asked.split_words or "auto",
+            tell=lambda text: note(asked, text),
+            report=report,
+        )
     name = Path(asked.out).name
     study.trained.save_pretrained(asked.out, name=name)
+    text = study.trained.text
+    lines = (f"{text(pair.source)}\t{text(pair.target)}\n" for pair in pairs)
+    write_atomically(Path(asked.out) / training.PAIRS, "".join(lines))
     if study.second is not None:
         study.second.save_pretrained(Path(asked.out) / "second", name=f"{name}, second model")
     if asked.json:

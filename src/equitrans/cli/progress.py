@@ -1,6 +1,7 @@
 """Progress of a training or of a list of jobs: a bar on a terminal, plain lines elsewhere."""
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from equitrans import training
 from equitrans.cli.console import Console
+
+COUNTS = re.compile(r"(\d+) of (\d+)")
+"""How a text about a part of the work tells what share of it is done."""
 
 EVERY = 10.0
 """Seconds between two lines about one training, where there is no terminal."""
@@ -27,6 +31,18 @@ def follow(
         for step in start(lambda text: show(text, 0, None)):
             # rules are learned in one step
             show(str(step), getattr(step, "number", 1), getattr(step, "of", 1))
+
+
+@contextmanager
+def watched(console: Console) -> Iterator[Callable[[str], None] | None]:
+    """Yield a function that shows a text and the share of the work that it names beside a bar on a
+    terminal; None elsewhere.
+    """
+    if not console.is_terminal or console.quiet:
+        yield None
+        return
+    with bar(console) as show:
+        yield lambda text: show(text, 0, None)
 
 
 @contextmanager
@@ -52,6 +68,8 @@ def bar(console: Console, jobs: int | None = None) -> Iterator[Show]:
             if jobs is not None:
                 console.print(text)
                 text = f"{done}/{total}"
+            elif total is None and (counts := COUNTS.search(text)) is not None:
+                done, total = map(int, counts.groups())
             progress.update(task, description=text, completed=done, total=total)
 
         yield show

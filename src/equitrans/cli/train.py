@@ -224,6 +224,9 @@ def _parser(settings: Settings) -> ArgumentParser:
     parser.add_argument("--columns", type=str | None, metavar="N,M", help="of source and target")
     parser.add_argument("--characters", action="store_true", help="words are single characters")
     parser.add_argument(
+        "--capitals", action="store_true", help="The at the start of a sentence is the"
+    )
+    parser.add_argument(
         "--split_words",
         "--split-words",
         type=str | None,
@@ -299,6 +302,7 @@ def _run_config(asked: Any) -> RunConfig:
         "columns",
         "characters",
         "split_words",
+        "capitals",
         "hold_out",
         "validation",
         "kind",

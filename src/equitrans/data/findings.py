@@ -97,7 +97,7 @@ def _cases(side: Side) -> Iterator[Finding]:
             message = f"{side.name} words that differ in case are different words: {pairs}"
             advice = "write each word in one way"
             if not serious:
-                advice = "write the first word of a sentence in lower case too, unless it is a name"
+                advice = "train with --capitals, which reads the first word in lower case"
             rare = [word for group in groups for word in group[1:]]
             yield Finding("case", message, side.lines(rare), advice, serious=serious)
 

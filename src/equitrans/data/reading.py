@@ -27,6 +27,22 @@ Phrases = Mapping[str, Sequence[tuple[Words, str]]]
 """By first word: the words of phrases, longest first, each with the symbol that is read."""
 
 
+def lower_first_words(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """The pairs with the first words of sources in lower case, if they are words in lower case too
+    and stand nowhere else with a capital, as names do.
+
+    >>> pairs = [("The cat ran", "run"), ("Ann saw the cat", "see"), ("Ann ran", "run")]
+    >>> made = lower_first_words([Pair(tuple(x.split()), (y,)) for x, y in pairs])
+    >>> [pair.source[0] for pair in made]
+    ['the', 'Ann', 'Ann']
+    """
+    known = {word for pair in pairs for word in pair.source}
+    inside = {word for pair in pairs for word in pair.source[1:]}
+    first = {pair.source[0] for pair in pairs if pair.source}
+    lower = {word: word.lower() for word in first - inside if word.lower() in known}
+    return tuple(Pair((*(lower.get(word, word) for word in x[:1]), *x[1:]), y) for x, y in pairs)
+
+
 @dataclass(frozen=True)
 class Read:
     """The symbols of a source, and the words at the places of open classes."""
@@ -64,13 +80,22 @@ class Reading:
     spread: bool = False
     """Whether each word has a place of its own, if it is free, so that pairs which differ in a
     number stay different pairs; otherwise the first place is for the first word."""
+    capitals: bool = False
+    """Whether the first word of a source is read in lower case, if the model knows it only so."""
 
     def source(self, words: Words) -> Read:
         """Read a source; raise DataError if it has two readings or too many new words."""
+        if self.capitals and words:
+            words = (self._lowered(words[0]), *words[1:])
         if not self.classes:
             return Read(words)
         names: dict[str, str] = {}
         return Read(self._symbols(words, self._phrases[0], names), {p: w for w, p in names.items()})
+
+    def _lowered(self, word: str) -> str:
+        """The first word of a source as the model knows it."""
+        lower, known = word.lower(), self.known or frozenset()
+        return lower if word not in known and lower in {*known, *self._phrases[0]} else word
 
     def attempt(self, words: Words) -> Read | str:
         """Read a source, or return the reason why it cannot be read."""

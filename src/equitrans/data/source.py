@@ -10,7 +10,7 @@ from typing import Literal
 from equitrans.data.classes import read_classes
 from equitrans.data.discovery import discover
 from equitrans.data.pairs import HoldOut, Pair, hold_out, parse_columns, read_pairs
-from equitrans.data.reading import Reading
+from equitrans.data.reading import Reading, lower_first_words
 from equitrans.data.scan import CLASSES, load_split
 from equitrans.errors import ConfigError, nearest, shown
 from equitrans.lexical import is_filler
@@ -34,6 +34,8 @@ class DataConfig:
         characters: words are single characters
         split_words: a character at which target words are read apart, such as . in kitchen.lamp;
             they are written together again
+        capitals: the first word of a source is read in lower case if it is also a word in lower
+            case and no name: The is the
         columns: the columns of source and target in the file, such as 2,3; null for the first two
         distinct: pairs that are repeated count once
         hold_out: validation pairs are drawn at random, or are those with the longest targets
@@ -47,6 +49,7 @@ class DataConfig:
     classes: str | None = None
     characters: bool = False
     split_words: str | None = None
+    capitals: bool = False
     columns: str | None = None
     distinct: bool = False
     hold_out: HoldOut = "random"
@@ -121,6 +124,8 @@ def load_data(
         check_pairs(pairs)
     if config.distinct:
         pairs = tuple(dict.fromkeys(pairs))
+    if config.capitals:
+        pairs, test = lower_first_words(pairs), lower_first_words(test)
     train, valid = hold_out(pairs, fraction=config.validation, how=config.hold_out, seed=seed)
     digest = hashlib.sha256(repr((train, valid)).encode()).hexdigest()
     apart = Reading(split=config.split_words)

@@ -16,6 +16,8 @@ from starlette.types import ASGIApp
 from equitrans.data import Pair
 from equitrans.errors import DataError, EquitransError
 from equitrans.explorer import comparison, schema, summaries, views
+from equitrans.explorer.differences import Comparison
+from equitrans.explorer.lessons import Lessons
 from equitrans.explorer.queue import BusyError, WorkQueue
 from equitrans.explorer.registry import MissingRunError, Question, Registry
 from equitrans.explorer.security import Access, SecurityMiddleware
@@ -30,6 +32,11 @@ Target = Annotated[str | None, Query(max_length=8000, description="a target; els
 Words = Annotated[
     list[Annotated[str, Query(max_length=200)]],
     Query(max_length=8, description="words to add, each written: word translation class"),
+]
+OtherRun = Annotated[str, Query(max_length=200, description="the name of another model")]
+Answers = Annotated[
+    list[Annotated[str, Query(max_length=10_000)]],
+    Query(min_length=1, max_length=8, description="answers, each written: sentence, tab, target"),
 ]
 
 
@@ -59,20 +66,22 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 def create_app(registry: Registry, access: Access) -> ASGIApp:
     """Return the explorer as an ASGI application."""
-    queue = WorkQueue(registry.answer_together)
+    queue, lessons = WorkQueue(registry.answer_together), Lessons(registry)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        for run in registry.entries:
+        for run in tuple(registry.entries):
             queue.advance(registry.warm_up(run))
         yield
         queue.close()
+        lessons.close()
 
     app = FastAPI(
         title="equitrans explorer", version="1", docs_url=None, redoc_url=None, lifespan=lifespan
     )
     _add_pages(app)
     _add_routes(app, registry, queue)
+    _add_learning(app, registry, queue, lessons)
     add_handlers(app)
     app.openapi()  # computed once, and not on the event loop
     return SecurityMiddleware(app, access)
@@ -102,8 +111,15 @@ def _add_pages(app: FastAPI) -> None:
 
 def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
     """Add everything under /api."""
-    overview = schema.Models(tuple(entry.describe() for entry in registry.entries.values()))
-    overview_json = _json(schema.Models, overview)
+    described: dict[str, schema.Model] = {}
+
+    def overview() -> bytes:
+        for name in tuple(registry.entries):
+            if name not in described:
+                described[name] = registry.find(name).describe()
+        return _json(schema.Models, schema.Models(tuple(described.values())))
+
+    overview()
 
     async def reply(
         request: Request, kind: type, view: Callable[[], object], *questions: Question
@@ -130,7 +146,7 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
     @app.get("/api/models", response_model=schema.Models)
     async def list_models() -> Response:
         """All models of the page."""
-        return _response(overview_json)
+        return _response(await queue.run(overview))
 
     @route("commands", schema.Suggestions)
     async def commands(request: Request, run: Run, like: Command = "") -> Response:
@@ -236,6 +252,34 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
             return evaluation.report(template, page)
 
         return _response(await queue.run(lambda: _json(schema.Errors, view())))
+
+
+def _add_learning(app: FastAPI, registry: Registry, queue: WorkQueue, lessons: Lessons) -> None:
+    """Add what goes on in the background: learning again, and the comparison of two models."""
+    comparisons: dict[tuple[str, str], Comparison] = {}
+
+    @app.get("/api/models/{run}/relearned", response_model=schema.Relearned, responses=PROBLEMS)
+    async def relearned(run: Run, answer: Answers) -> Response:
+        """What changes if a model is learned again with answers; the first request starts it."""
+        return _response(
+            await queue.run(lambda: _json(schema.Relearned, lessons.ask(run, tuple(answer))))
+        )
+
+    @app.get("/api/models/{run}/differences", response_model=schema.Differences, responses=PROBLEMS)
+    async def differences(run: Run, other: OtherRun) -> Response:
+        """The sentences that two models answer differently; the first request starts the search."""
+
+        def view() -> schema.Differences:
+            found = comparisons.get((run, other))
+            if found is None:
+                found = Comparison(registry.find(run), registry.find(other))
+                if found.missing is not None:
+                    return schema.Differences("missing", found.missing)
+                comparisons[run, other] = found
+                queue.advance(found.steps())
+            return found.report()
+
+        return _response(await queue.run(lambda: _json(schema.Differences, view())))
 
 
 _adapter = lru_cache(TypeAdapter)

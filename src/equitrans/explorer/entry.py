@@ -67,6 +67,8 @@ class Entry:
     name: str
     trained: Trained
     run: Run | None
+    given: Data | None = None
+    """Pairs of a model that has no run."""
 
     @cached_property
     def fixed(self) -> Trained:
@@ -77,7 +79,9 @@ class Entry:
     @cached_property
     def data(self) -> Data | str:
         """The run's pairs, or why there are none."""
-        return "This model was exported without its data." if self.run is None else load(self.run)
+        if self.run is None:
+            return self.given or "This model was exported without its data."
+        return load(self.run)
 
     @cached_property
     def commands(self) -> tuple[str, ...]:

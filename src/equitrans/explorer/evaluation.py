@@ -34,7 +34,7 @@ class Evaluation:
     def __init__(self, trained: Trained, pairs: Sequence[Pair], which: Which) -> None:
         self.which, self.of = which, len(pairs)
         self.started = False
-        self._trained, self._pairs = trained, pairs
+        self._trained, self.pairs = trained, pairs
         self._state: Literal["working", "done", "failed"] = "working"
         self._mistakes: defaultdict[str | None, list[Mistake]] = defaultdict(list)
         self._right: Counter[str] = Counter()
@@ -54,7 +54,7 @@ class Evaluation:
         sharing, reading = self._trained.model.sharing, self._trained.reading
         known = sharing.source.index.keys()
         orbits: dict[object, list[Pair]] = {}
-        for number, pair in enumerate(self._pairs, start=1):
+        for number, pair in enumerate(self.pairs, start=1):
             key: object = pair
             with suppress(DataError):
                 symbols = reading.source(pair.source).symbols

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from equitrans.analysis import Prediction, Words
-from equitrans.data import Read, Renaming
+from equitrans.data import Data, Read, Renaming, read_pairs
 from equitrans.errors import ConfigError, DataError, EquitransError, nearest
 from equitrans.explorer import views
 from equitrans.explorer.entry import LARGEST_TABLE, Entry
 from equitrans.explorer.queue import Cache, Key
 from equitrans.explorer.schema import Answer
 from equitrans.files import read_json
-from equitrans.training import Extension, Run, Trained, extend
+from equitrans.training import PAIRS, Extension, Run, Trained, extend
 
 CACHE_BYTES = 64_000_000
 """Size of the cache of predictions and responses, in bytes."""
@@ -78,7 +78,8 @@ class Registry:
             name = next(name for name in names if name not in entries)
             trained = Trained.load(path)
             has_run = "data" in read_json(path / "config.json")
-            entries[name] = Entry(name, trained, Run.open(path) if has_run else None)
+            run = Run.open(path) if has_run else None
+            entries[name] = Entry(name, trained, run, None if has_run else _given(path, trained))
         if not entries:
             raise ConfigError("no model to show: give one run directory or more")
         return cls(entries.values())
@@ -170,6 +171,15 @@ class Registry:
         for key, best in zip(sentences, found, strict=True):
             self.cache.put(key, best, sum(400 + 8 * len(p.words) for p in best))
         return found
+
+
+def _given(path: Path, trained: Trained) -> Data | None:
+    """The pairs that equitrans learn keeps in a model directory, if they are there."""
+    if not (path / PAIRS).is_file():
+        return None
+    pairs = tuple(read_pairs(path / PAIRS, characters=trained.characters))
+    classes = trained.symmetry.classes
+    return Data(pairs, (), (), classes, PAIRS, "", reading=trained.reading)
 
 
 def _extend(trained: Trained, added: str) -> Extension:

@@ -66,14 +66,13 @@ class Word:
 
 @dataclass(frozen=True)
 class Guess:
-    """A target of a command with its probability."""
+    """A target of a command, its probability, and ``by`` which part of the model it was written."""
 
     words: Words
     log_prob: float
     prob: float
     finished: bool
     by: str | None
-    """The part of the model that wrote it: rules or second."""
 
 
 @dataclass(frozen=True)
@@ -296,3 +295,56 @@ class Errors:
     page: int
     pages: int
     missing: str | None
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A sentence, and the answers of two models, or the reasons why they have none."""
+
+    command: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Relearned:
+    """What changed when rules were learned again with answers; ``name`` is the new model."""
+
+    state: Literal["working", "done", "failed"]
+    problem: str | None = None
+    name: str | None = None
+    classes_gained: tuple[str, ...] = ()
+    classes_lost: tuple[str, ...] = ()
+    rules_gained: tuple[str, ...] = ()
+    rules_lost: tuple[str, ...] = ()
+    unexplained: tuple[int, int] = (0, 0)
+    """Number of unexplained pairs before and after."""
+    asked: int = 0
+    """Number of sentences that both models were asked."""
+    differing: int = 0
+    changed: tuple[Changed, ...] = ()
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The sentences of a test set that two models answer differently, found so far."""
+
+    state: Literal["missing", "working", "done", "failed"]
+    missing: str | None = None
+    test_set: str = ""
+    done: int = 0
+    of: int = 0
+    right: tuple[int, int] = (0, 0)
+    differing: int = 0
+    sentences: tuple["Differing", ...] = ()
+
+
+@dataclass(frozen=True)
+class Differing:
+    """A sentence, its target, and two answers, or the reasons why there are none."""
+
+    command: str
+    target: str
+    one: str
+    other: str
+    right: tuple[bool, bool]

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
         recipe_names,
     )
     from equitrans.training.curves import curve
-    from equitrans.training.directories import WEIGHTS
+    from equitrans.training.directories import PAIRS, WEIGHTS
     from equitrans.training.estimator import Estimator
     from equitrans.training.exporting import TestSet, export
-    from equitrans.training.fitting import Extension, extend, fit
+    from equitrans.training.fitting import Extension, extend, fit, fitted
     from equitrans.training.learning import Rules, Step
     from equitrans.training.loop import Epoch
     from equitrans.training.misfit import lessons_warning, misfit_warning

@@ -35,6 +35,8 @@ def plain_state(trained: Trained) -> dict[str, Any]:
         raise ConfigError(
             "the rules use parts of what other rules write, which only the model itself can do"
         )
+    if trained.capitals:
+        raise ConfigError("the model reads capitals, which only the model itself can do")
     symmetry, reading = trained.symmetry, trained.reading
     aligner, grammar = model.aligner, model.aligner.grammar
     (homes, target_homes), (sources, targets) = symmetry.homes, symmetry.members
@@ -106,7 +108,7 @@ def _rules(rules: Iterable[Any]) -> list[list[list[int]]]:
 def answerer(trained: Trained) -> Answerer | None:
     """Answers of a model without torch; None unless its rules are plain."""
     model = trained.model
-    if type(model) is not RecursiveTransducer or not model.is_plain:
+    if type(model) is not RecursiveTransducer or not model.is_plain or trained.capitals:
         return None
     return Answerer(json.loads(json.dumps(plain_state(trained))))
 

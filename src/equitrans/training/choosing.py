@@ -75,10 +75,10 @@ def find_classes(pairs: Sequence[Pair], reading: Reading) -> Discovery:
 
 
 def best_classes(
-    pairs: Sequence[Pair], found: Discovery, reading: Reading
+    pairs: Sequence[Pair], found: Discovery, reading: Reading, *, quick: bool = False
 ) -> tuple[LexicalClass, ...]:
     """The discovered classes, or others if these have a shorter description: their rivals, or
-    classes without small ones that some pairs contradict.
+    classes without small ones that some pairs contradict. ``quick`` searches less for their rules.
     """
     doubtful = [
         c
@@ -91,7 +91,7 @@ def best_classes(
         return found.classes
 
     def bits(classes: tuple[LexicalClass, ...]) -> float:
-        return total_bits(pairs, replace(reading, classes=classes))
+        return total_bits(pairs, replace(reading, classes=classes), quick=quick)
 
     fewest, best = min(
         ((bits(classes), classes) for classes in (found.classes, *found.rivals)),
@@ -114,14 +114,15 @@ def without(c: LexicalClass, classes: Iterable[LexicalClass]) -> tuple[LexicalCl
     )
 
 
-def total_bits(pairs: Sequence[Pair], reading: Reading) -> float:
+def total_bits(pairs: Sequence[Pair], reading: Reading, *, quick: bool = False) -> float:
     """Bits of the classes of a reading, of the rules that they give, and of the pairs."""
     read = reading.pairs(pairs)
     config = TransducerConfig(aligner="recursive")
     symmetry = Symmetry.of(reading.classes, read, config.group)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        learned = learn_rules(read, symmetry, partial(build, config, symmetry)).learned
+        new = partial(build, config, symmetry)
+        learned = learn_rules(read, symmetry, new, quick=quick).learned
     word = math.log2(len(symmetry.target))
     wrong = sum((1 + len(pair.target)) * word for pair, _ in learned.exceptions)
     return (

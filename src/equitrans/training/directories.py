@@ -34,6 +34,8 @@ from equitrans.training.tensors import pack
 WEIGHTS = "model.safetensors"
 GRAMMAR = "grammar.json"
 CARD = "README.md"
+PAIRS = "pairs.tsv"
+"""The pairs that equitrans learn has learned from."""
 
 
 def write_model(
@@ -84,6 +86,7 @@ class Description:
     max_length: int
     characters: bool
     split: str | None
+    capitals: bool
     learned: Learned | None
     origin: Origin
 
@@ -106,11 +109,14 @@ def read_description(directory: Path) -> Description:
             raise RunError(f"characters is {shown(characters)}; it must be true or false")
         if not isinstance(split := config.get("split_words"), str | None):
             raise RunError(f"split_words is {shown(split)}; it must be a character")
+        if not isinstance(capitals := config.get("capitals", False), bool):
+            raise RunError(f"capitals is {shown(capitals)}; it must be true or false")
         learned = None
         if (directory / GRAMMAR).is_file():
             learned = learned_from_json(read_part(directory / GRAMMAR), symmetry)
         origin = Origin.of_config(config)
-        return Description(model, symmetry, length, characters, split, learned, origin)
+        reading = (characters, split, capitals)
+        return Description(model, symmetry, length, *reading, learned, origin)
 
 
 def model_settings(config: dict[str, Any]) -> Any:

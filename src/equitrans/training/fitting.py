@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from equitrans import __version__
+from equitrans import __version__, training as room
 from equitrans.analysis import Cells, Extended, extend_model
 from equitrans.data import (
     AnyPair,
@@ -16,6 +16,7 @@ from equitrans.data import (
     as_pairs,
     check_classes,
     hold_out,
+    lower_first_words,
 )
 from equitrans.errors import ConfigError, DataError, LearningWarning, SymmetryError, shown
 from equitrans.models import ModelConfig, TransducerConfig, has_rules, name_of
@@ -25,26 +26,33 @@ from equitrans.training.cards import Origin
 from equitrans.training.choosing import best_classes, bracket_classes, find_classes
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.learners import longest_prediction, start
+from equitrans.training.learning import Report
 from equitrans.training.misfit import misfit_warning
 from equitrans.training.trained import Trained
 
 
 def fit(
     pairs: Iterable[AnyPair],
-    classes: Iterable[LexicalClass] | Literal["discover"] = (),
+    classes: Iterable[LexicalClass] | Literal["auto", "discover"] = "auto",
     *,
     model: ModelConfig | None = None,
     training: TrainingConfig | None = None,
     seed: int = 0,
     characters: bool = False,
     split_words: str | None = None,
+    capitals: bool = False,
 ) -> Trained:
     """Train on pairs in memory, without a directory; return the model of the best epoch.
+
+    Without classes, model and training settings, it does what ``learn`` does, judgement included:
+    the result has the rules, and its ``study`` the page, which a notebook shows. With a model or
+    training settings, the default is no classes.
 
     ``classes="discover"`` finds the classes in the pairs; there may be none. The default training
     settings are those of the model's recipe. A model that does not fit its pairs and rules that are
     not to be trusted give a LearningWarning. ``characters`` makes every character of a string a
-    word; ``split_words`` is a character at which target words are read apart. Calls in several
+    word; ``split_words`` is a character at which target words are read apart; ``capitals`` reads
+    the first word of a source in lower case if it is also a word in lower case. Calls in several
     threads run one after the other, because torch has one random generator for all threads.
 
     >>> walk = [("walk twice", "WALK WALK"), ("walk", "WALK")]
@@ -52,14 +60,21 @@ def fit(
     >>> fit(walk, [verbs], training=TrainingConfig(updates=600)).predict(["jump twice"])[0].words
     ('JUMP', 'JUMP')
     """
+    if classes == "auto" and model is None and training is None:
+        sign = split_words or "auto"
+        study = room.learn(pairs, seed=seed, characters=characters, split_words=sign)
+        for warning in study.warnings:
+            warnings.warn(warning, LearningWarning, stacklevel=2)
+        return replace(study.trained, study=study)
     trained, told = fitted(
         pairs,
-        classes,
+        () if classes == "auto" else classes,
         model=model,
         training=training,
         seed=seed,
         characters=characters,
         split_words=split_words,
+        capitals=capitals,
     )
     for warning in told:
         warnings.warn(warning, LearningWarning, stacklevel=2)
@@ -75,8 +90,13 @@ def fitted(
     seed: int = 0,
     characters: bool = False,
     split_words: str | None = None,
+    capitals: bool = False,
+    quick: bool = False,
+    report: Report | None = None,
 ) -> tuple[Trained, list[str]]:
-    """The model of ``fit`` and its warnings."""
+    """The model of ``fit`` and its warnings; ``quick`` searches less for rules, and ``report`` gets
+    texts about the progress of rules.
+    """
     check_seed(seed)
     name_of(model := model or TransducerConfig())
     training = training or usual_training(model)
@@ -87,6 +107,8 @@ def fitted(
     if not pairs:
         raise DataError("there are no pairs to learn from")
     check_pairs(pairs)
+    if capitals:
+        pairs = lower_first_words(pairs)
     if classes == "discover":
         reading = Reading((), characters, split_words)
         rules = has_rules(model)
@@ -95,10 +117,12 @@ def fitted(
             classes = bracketed
         else:
             found = find_classes(pairs, reading)
-            classes = best_classes(pairs, found, reading) if rules else found.classes
-    reading = Reading(check_classes(classes), characters, split_words)
+            classes = found.classes
+            if rules:
+                classes = best_classes(pairs, found, reading, quick=quick)
+    reading = Reading(check_classes(classes), characters, split_words, capitals=capitals)
     with _ONE_AT_A_TIME:
-        trained = _fit(pairs, reading, model, training, seed=seed)
+        trained = _fit(pairs, reading, model, training, seed=seed, quick=quick, report=report)
     grammar = () if trained.grammar is None else trained.grammar.warnings
     told = [f"learned rules: {warning}" for warning in grammar]
     if (warning := misfit_warning(trained, pairs, seed=seed)) is not None:
@@ -116,6 +140,8 @@ def _fit(
     training: TrainingConfig,
     *,
     seed: int,
+    quick: bool,
+    report: Report | None = None,
 ) -> Trained:
     train, valid = hold_out(pairs, fraction=0.1, how="random", seed=seed)
     data = Data(train, valid, (), reading.classes, "pairs in memory", "", reading=reading)
@@ -126,9 +152,11 @@ def _fit(
         max_length=longest_prediction(read, model),
         characters=reading.characters,
         split=reading.split,
+        capitals=reading.capitals,
         seed=seed,
     )
-    learning = start(trained.model, model, training, data, seed=seed)
+    learning = start(trained.model, model, training, data, seed=seed, quick=quick)
+    learning.report = report
     for _ in learning:
         pass
     origin = Origin(__version__, seed, training=learning.settings, figures=learning.figures)
@@ -165,5 +193,5 @@ def extend(trained: Trained, name: str, words: Mapping[Cells, Cells]) -> Extensi
                     f"{word!r} is not a character; the words of this model are single characters"
                 )
     found = extend_model(trained.model, trained.config, name, words)
-    extended = replace(trained, model=found.model, config=found.config, origin=Origin())
+    extended = replace(trained, model=found.model, config=found.config, origin=Origin(), study=None)
     return Extension(**vars(found), trained=extended)

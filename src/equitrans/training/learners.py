@@ -128,11 +128,15 @@ def start(
     *,
     seed: int,
     device: str | torch.device = "cpu",
+    quick: bool = False,
 ) -> Learning:
-    """The learning of a new model, by the learner that its settings name."""
+    """The learning of a new model, by the learner that its settings name; ``quick`` searches less
+    for rules.
+    """
     data = data.read
     if config.learner == "rules":
-        return RuleLearning(model, config, data.train + data.valid, seed=seed, device=device)
+        pairs = data.train + data.valid
+        return RuleLearning(model, config, pairs, seed=seed, device=device, quick=quick)
     if isinstance(config, BackoffConfig):
         assert isinstance(model, Backoff)
         return BackoffLearning(model, config, training, data, seed=seed, device=device)

@@ -242,8 +242,9 @@ class RuleLearning(Learning):
         *,
         seed: int,
         device: str | torch.device = "cpu",
+        quick: bool = False,
     ) -> None:
-        self.model = model
+        self.model, self._quick = model, quick
         self._config, self._pairs, self._seed, self._device = config, pairs, seed, device
         self._seconds: float | None = None
 
@@ -253,7 +254,7 @@ class RuleLearning(Learning):
             torch.manual_seed(self._seed)
             symmetry = self.model.symmetry
             new = partial(build, self._config, symmetry)
-            model = learn_rules(self._pairs, symmetry, new, self.report)
+            model = learn_rules(self._pairs, symmetry, new, self.report, quick=self._quick)
         learned = model.learned
         loss = mean_loss(model, Rows.of(self._pairs[:LOSS_PAIRS], model.sharing))
         self.model = model.to(self._device)

@@ -13,6 +13,14 @@ HOLE, CONSTANTS = -1, 0x10000
 KEPT, FAINT, UNSUPPORTED = 16, 14.0, 0.5
 MOST_JOINS, MOST_CHARACTERS, MOST_ANALYSES = 1_000_000, 50_000_000, 500_000
 LONGEST_PREDICTION = 4010
+TAKEN = {
+    5: slice(None, None, -1),
+    6: slice(0, 1),
+    7: slice(-1, None),
+    8: slice(1, None),
+    9: slice(0, -1),
+}
+"""The words that each primitive takes of the yield of a part."""
 
 
 class PlainGrammar:
@@ -127,9 +135,17 @@ class PlainGrammar:
         """The yield of a rule, or its length if it is too long."""
         below = dict(zip(self.holes[r], yields, strict=True))
         parts = [
-            chr(CONSTANTS + ~k) if k < 0 else below[k] if k in below else chr(spans[k][0])
+            chr(CONSTANTS + ~k)
+            if k < 0
+            else below[k & 0xFFF]
+            if k & 0xFFF in below
+            else chr(spans[k][0])
             for k in self.rules[r][1]
         ]
+        if all(isinstance(part, str) for part in parts):
+            for n, k in enumerate(self.rules[r][1]):
+                for operation in (k >> 16, k >> 12 & 0xF) if k > 0xFFF else ():
+                    parts[n] = str(parts[n])[TAKEN[operation]] if operation else parts[n]
         length = sum([part if isinstance(part, int) else len(part) for part in parts])
         return length if length > LONGEST_PREDICTION else "".join(map(str, parts))
 

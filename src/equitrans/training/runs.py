@@ -90,6 +90,7 @@ class Run:
             max_length=longest_prediction(pairs, config.model),
             characters=config.data.characters,
             split=config.data.split_words,
+            capitals=config.data.capitals,
             seed=config.seed,
         )
         if config.orbits is not None:

@@ -1,5 +1,6 @@
 """The page of a study: as text, as HTML for notebooks, and as plain values."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ from equitrans.lexical import LexicalClass
 from equitrans.notebook import line, part, table
 
 if TYPE_CHECKING:
-    from equitrans.training.study import Study
+    from equitrans.training.study import Held, Study
     from equitrans.training.trained import Trained
 
 SHOWN = 12
@@ -113,17 +114,30 @@ def _judged(study: "Study") -> tuple[str, list[str], list[Row]]:
     ]
     if study.second is not None:
         answered, right = held.second
-        about.append(
-            f"a second model answers {answered} of the refused pairs, {right} of them rightly"
-        )
-    reasons = held.report.reasons
-    return "Held-out pairs", about, [(f"refused {n}", reason) for reason, n in reasons.items()]
+        about.append(f"the second model answers {answered} of the refused, {right} of them rightly")
+    rows: list[Row] = [(f"refused {n}", text, reason) for n, text, reason in _refusals(study, held)]
+    return "Held-out pairs", about, rows
+
+
+def _refusals(study: "Study", held: "Held") -> list[tuple[int, str, str]]:
+    """The refused pairs, as forms: how many, a sentence, and why; the most frequent first. Forms
+    that are refused for the same reason are one.
+    """
+    report, numbers = held.report, Counter[str]()
+    first: dict[tuple[str, ...], str] = {}
+    examples: dict[str, str] = {}
+    for pair, p, form in zip(report.pairs, report.predictions, report.templates, strict=True):
+        if p.reason is not None:
+            reason = first.setdefault(form, p.reason.partition("; ")[0])
+            numbers[reason] += 1
+            examples.setdefault(reason, study.trained.text(pair.source))
+    return [(n, examples[reason], reason) for reason, n in numbers.most_common()]
 
 
 def _cure(study: "Study") -> list[str]:
-    if study.second is not None:
-        return []
-    return ["correct them, or learn a second model (--second) for sentences that rules refuse"]
+    if study.second is None:
+        return ["correct them; a second model for sentences that rules refuse was not wanted"]
+    return ["correct them; the second model answers sentences that the rules refuse"]
 
 
 def _words(c: LexicalClass) -> str:
@@ -140,7 +154,9 @@ def _pairs(n: int) -> str:
 
 
 def trained_html(trained: "Trained") -> str:
-    """A model for a notebook: its size, classes, figures and rules."""
+    """A model for a notebook: its page, or its size, classes, figures and rules."""
+    if trained.study is not None:
+        return html(trained.study)
     symmetry, figures = trained.symmetry, trained.origin.to_json().get("figures", {})
     size = sum(weights.numel() for weights in trained.model.parameters())
     about = (

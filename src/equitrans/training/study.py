@@ -18,17 +18,20 @@ from equitrans.models import Learned, ModelConfig, Suggestion, TransducerConfig
 from equitrans.paper import LexicalClass
 from equitrans.settings import check_count, check_iterable, check_pairs
 from equitrans.training import studied
-from equitrans.training.config import TrainingConfig
+from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.fitting import fitted
 from equitrans.training.trained import Trained
 
 FOLDS = 5
 """Number of folds if time allows."""
 
-SECONDS = 30.0
-"""Time in seconds after which no further fold begins; one fold is always judged."""
+QUICK_UPDATES = 500
+"""Number of updates of a second model that was not asked for: seconds for hundreds of pairs."""
 
-RULES = TransducerConfig(aligner="recursive")
+SECONDS = 30.0
+"""CPU time in seconds after which no further fold begins; one fold is always judged."""
+
+RULES, SECOND = TransducerConfig(aligner="recursive"), TransducerConfig()
 
 Tell = Callable[[str], None]
 """A function that shows a text."""
@@ -113,21 +116,23 @@ def learn(
     *,
     folds: int | None = None,
     seconds: float = SECONDS,
-    second: bool | TrainingConfig = False,
+    second: bool | TrainingConfig | None = None,
     suggestions: int = 5,
     seed: int = 0,
     characters: bool = False,
     split_words: str | Literal["auto"] | None = "auto",
     tell: Tell = lambda _: None,
+    report: Tell | None = None,
 ) -> Study:
     """Discover classes, learn rules, judge them on held-out forms and suggest what to write next.
 
-    Without ``folds``, as many of FOLDS folds are judged as end within ``seconds``, at least one;
-    with 0 none.
-    ``second`` learns a model without rules too, if the rules leave pairs unexplained, with the
-    usual training settings (half a minute for each fold) or with those given. ``split_words`` is
-    the sign at which target words are read apart; "auto" finds it. ``tell`` gets a text about each
-    stage.
+    Without ``folds``, as many of FOLDS folds are judged as end within ``seconds`` of CPU time, at
+    least one; with 0 none. The search for the rules of a fold is shorter than that of all pairs.
+    If the rules leave pairs unexplained, a second model without rules is learned too, in a short
+    training; ``second`` gives it a full training (True: half a minute for each fold), other
+    settings, or none (False). ``split_words`` is the sign at which target words are read apart;
+    "auto" finds it. ``tell`` gets a text about each stage, and ``report`` texts about the progress
+    within one.
 
     >>> words = ["lamp", "fan", "heater"]
     >>> pairs = [(f"start the {w}", f"{w.upper()} start") for w in words]
@@ -135,7 +140,7 @@ def learn(
     >>> learn(pairs).trained.predict(["stop the heater"])[0].words
     ('HEATER', 'stop')
     """
-    started = time.monotonic()
+    started, begun = time.monotonic(), time.thread_time()
     if folds is not None and (type(folds) is not int or folds < 0 or folds == 1):
         raise ConfigError(f"folds is {folds}; it must be 0, or 2 or more")
     check_count("suggestions", suggestions)
@@ -146,17 +151,19 @@ def learn(
     check_pairs(pairs)
     if split_words == "auto":
         split_words = None if characters else compound_sign(pairs)
-    training = second if isinstance(second, TrainingConfig) else None
-    learner = _Learner(seed, characters, split_words, training)
+    training = second if isinstance(second, TrainingConfig) else usual_training(SECOND)
+    if second is None:
+        training = replace(training, updates=QUICK_UPDATES, restarts=0)
+    learner = _Learner(seed, characters, split_words, training, report)
     tell(f"learning rules from {len(pairs)} pairs")
     trained, warnings = learner.rules(pairs)
     grammar = trained.grammar
     assert grammar is not None
     backup = None
-    if second and grammar.exceptions:
+    if second is not False and grammar.exceptions:
         tell(f"learning a second model: {len(grammar.exceptions)} pairs are unexplained")
         backup = learner.second(pairs, trained)
-    limit = None if folds is not None else started + seconds
+    limit = None if folds is not None else begun + seconds
     wants = backup is not None
     parts = divide(pairs, trained, FOLDS if folds is None else folds, seed=seed)
     held = _judge(learner, pairs, parts, trained, wants, limit, tell) if len(parts) > 1 else None
@@ -196,24 +203,27 @@ class _Learner:
     seed: int
     characters: bool
     split: str | None
-    training: TrainingConfig | None
+    training: TrainingConfig
     """Settings of the second model."""
+    report: Tell | None
 
-    def rules(self, pairs: Sequence[Pair]) -> tuple[Trained, list[str]]:
+    def rules(self, pairs: Sequence[Pair], *, quick: bool = False) -> tuple[Trained, list[str]]:
         """The rules of pairs, with classes that are discovered, and the warnings."""
-        return self._fitted(pairs, "discover", model=RULES)
+        return self._fitted(pairs, "discover", model=RULES, quick=quick)
 
     def second(self, pairs: Sequence[Pair], trained: Trained) -> Trained:
         """A model without rules that has the classes of another."""
-        return self._fitted(pairs, trained.symmetry.classes, training=self.training)[0]
+        classes = trained.symmetry.classes
+        return self._fitted(pairs, classes, model=SECOND, training=self.training)[0]
 
     def _fitted(
         self,
         pairs: Sequence[Pair],
         classes: Iterable[LexicalClass] | Literal["discover"],
         *,
-        model: ModelConfig | None = None,
+        model: ModelConfig,
         training: TrainingConfig | None = None,
+        quick: bool = False,
     ) -> tuple[Trained, list[str]]:
         return fitted(
             pairs,
@@ -223,6 +233,8 @@ class _Learner:
             seed=self.seed,
             characters=self.characters,
             split_words=self.split,
+            quick=quick,
+            report=self.report,
         )
 
 
@@ -244,13 +256,13 @@ def _judge(
     longest = 0.0
     done = 0
     for part in parts:
-        begun = time.monotonic()
+        begun = time.thread_time()
         if limit is not None and done and begun + longest > limit:
             break
         tell(f"judging: fold {done + 1} of {len(parts)}, {len(part)} held-out pairs")
         hidden = set(part)
         others = [pair for pair in pairs if pair not in hidden]
-        model, _ = learner.rules(others)
+        model, _ = learner.rules(others, quick=True)
         found = model.predict([pair.source for pair in part])
         asked += part
         answers += found
@@ -258,7 +270,7 @@ def _judge(
         refused = [pair.source for pair, p in zip(part, found, strict=True) if p.refused]
         said = iter([] if backup is None else backup.predict(refused))
         seconds += [next(said, None) if p.refused else None for p in found]
-        longest = max(longest, time.monotonic() - begun)
+        longest = max(longest, time.thread_time() - begun)
         done += 1
     templates = tuple(trained.template(pair.source) for pair in asked)
     report = Report(tuple(asked), tuple(answers), templates, loss=None, scored=0)

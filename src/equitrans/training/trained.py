@@ -15,11 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from equitrans import __version__, analysis, models
+from equitrans import __version__, analysis, models, settings
 from equitrans.analysis import Alignment, Audit, Orbits, Prediction, Report, Words
 from equitrans.data import (
     AnyPair,
@@ -35,13 +35,7 @@ from equitrans.errors import ConfigError, DataError, RunError, SymmetryError, sh
 from equitrans.files import FORMAT, as_path, find_file, read_part, refuse_links
 from equitrans.models import Derivation, Learned, ModelConfig, RecursiveTransducer, Suggestion
 from equitrans.paper import LexicalClass, Model, Symmetry
-from equitrans.settings import (
-    MOST_WEIGHTS,
-    check_count,
-    check_iterable,
-    check_pairs,
-    check_sentence,
-)
+from equitrans.settings import check_count, check_iterable, check_pairs, check_sentence
 from equitrans.training import hub, spelled, studied
 from equitrans.training.cards import Origin, model_card
 from equitrans.training.directories import (
@@ -53,6 +47,9 @@ from equitrans.training.directories import (
     write_model,
 )
 from equitrans.training.tensors import Budget, load_weights, read_header
+
+if TYPE_CHECKING:
+    from equitrans.training.study import Study
 
 FILES = ("config.json", "vocabulary.json", GRAMMAR, WEIGHTS)
 """The files from which a model is loaded."""
@@ -77,6 +74,10 @@ class Trained:
     origin: Origin = field(default_factory=Origin)
     split: str | None = None
     """A character at which target words are read apart."""
+    capitals: bool = False
+    """Whether the first word of a source is read in lower case, if it is known only so."""
+    study: "Study | None" = field(default=None, compare=False, repr=False)
+    """How the model was judged, if ``fit`` learned it from pairs alone."""
 
     @classmethod
     def new(
@@ -87,22 +88,21 @@ class Trained:
         max_length: int,
         characters: bool = False,
         split: str | None = None,
+        capitals: bool = False,
         seed: int = 0,
         learned: Learned | None = None,
         budget: Budget | None = None,
     ) -> "Trained":
-        """A model with random weights, the same for the same seed; a recursive aligner gets the
-        rules of ``learned``, or none.
-        """
+        """A model with random weights by the seed; its rules are those of ``learned``, or none."""
         models.name_of(config)
         models.check_limits(config, symmetry)
         with (
             torch.random.fork_rng(devices=[]),
-            budget or Budget(MOST_WEIGHTS, "the model would have more than {} weights"),
+            budget or Budget(settings.MOST_WEIGHTS, "the model would have more than {} weights"),
         ):
             torch.manual_seed(seed)
             model = models.build(config, symmetry, learned)
-        return cls(model, config, max_length, characters, split=split)
+        return cls(model, config, max_length, characters, split=split, capitals=capitals)
 
     @property
     def symmetry(self) -> Symmetry:
@@ -145,7 +145,8 @@ class Trained:
     def reading(self) -> Reading:
         """How words become the symbols of the model, and symbols words."""
         known = frozenset(self.symmetry.source.index)
-        return Reading(self.symmetry.classes, self.characters, self.split, known)
+        how = (self.symmetry.classes, self.characters, self.split, known)
+        return Reading(*how, capitals=self.capitals)
 
     def text(self, words: Iterable[str]) -> str:
         """The sentence of some words."""
@@ -189,7 +190,7 @@ class Trained:
         self, sentences: Sequence[Words], *, n: int, width: int, lenient: bool = False
     ) -> list[list[Prediction]]:
         """Up to n targets of each sentence, best first, all in symbols."""
-        options = {"width": max(width, n), "max_length": self.max_length, "n_best": n}
+        options = {"max_length": self.max_length, "n_best": n, "width": max(width, n)}
         return analysis.predict(self.model, sentences, lenient=lenient, **options)
 
     def evaluate(self, pairs: Iterable[AnyPair], *, width: int = 3) -> Report:
@@ -219,9 +220,8 @@ class Trained:
         width: int = 3,
     ) -> Audit:
         """How equivariant the model is on some pairs, under its own or the given classes."""
-        symmetry = self.symmetry
-        if classes is not None:
-            symmetry = replace(symmetry, classes=check_classes(classes))
+        own = self.symmetry
+        symmetry = own if classes is None else replace(own, classes=check_classes(classes))
         if not symmetry.classes:
             raise SymmetryError("the model has no classes; give the classes for the audit")
         options = {"width": width, "max_length": self.max_length}
@@ -231,9 +231,7 @@ class Trained:
     def orbits(
         self, sentence: str | Sequence[str], target: str | Sequence[str] | None = None
     ) -> Orbits:
-        """The family of a sentence and its orbits; the default target is the prediction. A refused
-        sentence without a target raises DataError.
-        """
+        """The family of a sentence, or raise DataError; the default target is the prediction."""
         source = self.words(sentence)
         if target is None:
             (best,) = self.predict([source])
@@ -302,6 +300,7 @@ class Trained:
             "max_length": self.max_length,
             "characters": self.characters,
             **({} if self.split is None else {"split_words": self.split}),
+            **({"capitals": True} if self.capitals else {}),
             "kind": models.name_of(self.config),
             "model": asdict(self.config),
         }
@@ -342,6 +341,7 @@ class Trained:
                 max_length=found.max_length,
                 characters=found.characters,
                 split=found.split,
+                capitals=found.capitals,
                 seed=seed,
                 learned=found.learned,
                 budget=budget,

@@ -48,6 +48,25 @@ export async function errorsView(model, again) {
   return parts;
 }
 
+// The sentences of the first model's test set that two models answer differently.
+export async function differencesView([one, other], again) {
+  const found = await ofRun(one.name, "differences", { other: other.name }, { fresh: true });
+  if (found.state === "missing") return [h("h3", {}, "Where the models differ"), note(found.missing)];
+  if (found.state === "working") again(600);
+  const parts = [h("h3", {}, "Where the models differ"),
+    h("p", { class: "count" }, h("b", {}, count(found.differing, "sentence")),
+      ` of the ${found.test_set}${found.done < found.of ? `, ${found.done} of ${found.of} asked so far` : ` (${found.of})`} · right: ${one.name} ${found.right[0]}, ${other.name} ${found.right[1]}`)];
+  if (found.state === "failed") parts.push(problem(found.missing));
+  if (found.sentences.length) {
+    parts.push(h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Sentences that the models answer differently" },
+      h("table", { class: "plain" }, h("caption", {}, found.differing > found.sentences.length ? `the first ${found.sentences.length}` : ""),
+        h("thead", {}, h("tr", {}, ["sentence", "target", one.name, other.name].map((head) => h("th", { scope: "col" }, head)))),
+        h("tbody", {}, found.sentences.map((s) => h("tr", {}, h("td", {}, h("a", follow(toCommand(s.command, { tab: "alignment" })), s.command)), h("td", {}, s.target),
+          [s.one, s.other].map((said, i) => h("td", {}, s.right[i] ? `✓ ${said}` : said))))))));
+  } else if (found.state === "done") parts.push(note("Both models give the same answers."));
+  return parts;
+}
+
 function line(name, words, others, model, command) {
   const shown = h("span", { class: "words" },
     targetWords(words, (m) => !others || others[m] !== words[m]));

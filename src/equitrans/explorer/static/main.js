@@ -2,7 +2,7 @@
 
 import { get, ofRun } from "./api.js";
 import { byId, h, note, problem } from "./dom.js";
-import { errorsView } from "./errors.js";
+import { differencesView, errorsView } from "./errors.js";
 import { orbitsView } from "./orbits.js";
 import { alignmentView, derivationView, tableView } from "./pictures.js";
 import { answerView, swapView } from "./sentence.js";
@@ -53,12 +53,21 @@ async function render() {
   const shown = await chosen();
   if (mine !== turn) return;
   const answers = shown.map((model) => pane(model, shown.length > 1, () => answerOf(model)));
-  const views = shown.map((model) => pane(model, false, () => viewOf(model, mine)));
+  const views = viewsOf(shown, mine);
   await Promise.all([
     fill(byId("answers"), answers, mine),
-    fill(byId("views"), views.map((view, i) => once(view, answers[i])), mine),
+    fill(byId("views"), views.map((view, i) => (i < answers.length ? once(view, answers[i]) : view)), mine),
   ]);
   if (mine === turn) await renderVerdict(shown, mine);
+}
+
+// One view per model; with two models, the errors have a third one: where the models differ.
+function viewsOf(shown, mine) {
+  const views = shown.map((model) => pane(model, false, () => viewOf(model, mine)));
+  if (shown.length > 1 && tab()[0] === "errors" && !shown.some((model) => model.trouble)) {
+    views.push(pane({ ...shown[0], name: "differences", wide: true }, false, () => differencesView(shown, againIn(mine))));
+  }
+  return views;
 }
 
 // An error or a refusal is shown once, above the view.
@@ -85,7 +94,7 @@ async function fill(place, panes, mine) {
 // Render the lower half only, for a view that refreshes itself.
 async function renderViews(mine) {
   const shown = await chosen();
-  const views = await Promise.all(shown.map((model) => pane(model, false, () => viewOf(model, mine))));
+  const views = await Promise.all(viewsOf(shown, mine));
   if (mine === turn) byId("views").replaceChildren(...views);
 }
 
@@ -97,7 +106,7 @@ async function pane(model, named, make) {
   } catch (error) {
     content.push(problem(error.message, ...wayOut(error.message, model)));
   }
-  return h("article", { class: "pane", "aria-label": model.name },
+  return h("article", { class: model.wide ? "pane wide" : "pane", "aria-label": model.name },
     named ? h("h2", {}, model.name, h("small", {}, model.about ?? "")) : null, content.flat());
 }
 
@@ -126,12 +135,13 @@ async function viewOf(model, mine) {
   if (needsCommand && !state.command.trim()) {
     return [note("Type a command above, or pick one.")];
   }
-  const again = (delay) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => { if (mine === turn) renderViews(mine); }, delay);
-  };
-  return view(model, again);
+  return view(model, againIn(mine));
 }
+
+const againIn = (mine) => (delay) => {
+  clearTimeout(timer);
+  timer = setTimeout(() => { if (mine === turn) renderViews(mine); }, delay);
+};
 
 async function renderVerdict(shown, mine) {
   const verdict = byId("verdict");
@@ -240,6 +250,11 @@ function changeTheme() {
   try { localStorage.setItem("theme", root.dataset.theme); } catch { /* the browser may forbid storage */ }
 }
 
+async function loadModels() {
+  ({ models } = await get("/api/models", {}, { fresh: true }));
+  byId("run").replaceChildren(...models.map((model) => h("option", { value: model.name }, model.name)));
+}
+
 async function begin() {
   try { document.documentElement.dataset.theme = localStorage.getItem("theme") ?? ""; } catch { /* the browser may forbid storage */ }
   readAddress();
@@ -249,12 +264,12 @@ async function begin() {
   }, title)));
   byId("views").replaceChildren(note("Loading…"));
   try {
-    ({ models } = await get("/api/models"));
+    await loadModels();
   } catch (error) {
     byId("views").replaceChildren(problem(error.message));
     return;
   }
-  byId("run").replaceChildren(...models.map((model) => h("option", { value: model.name }, model.name)));
+  addEventListener("models", () => loadModels().then(renderChoices));
   listen();
   onChange(render);
   await render();

@@ -60,6 +60,22 @@ export async function tableView(model) {
   ];
 }
 
+// A wide picture: it is dragged or scrolled, and says so if a part of it is out of sight.
+function pannable(label, content) {
+  const hint = h("p", { class: "note hint", hidden: true }, "The tree is wider than the page: drag it, or use the arrow keys.");
+  const frame = h("div", { class: "scroll pan", tabindex: "0", role: "group", "aria-label": label }, content);
+  let from = null;
+  frame.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "mouse") from = event.clientX + frame.scrollLeft;
+  });
+  frame.addEventListener("pointermove", (event) => {
+    if (from !== null && event.buttons) frame.scrollLeft = from - event.clientX;
+    else from = null;
+  });
+  new ResizeObserver(() => { hint.hidden = frame.scrollWidth <= frame.clientWidth + 1; }).observe(frame);
+  return [hint, frame];
+}
+
 export async function derivationView(model) {
   const found = await ofRun(model.name, "derivation", { command: state.command, add: state.add });
   if (found.missing) {
@@ -74,7 +90,7 @@ export async function derivationView(model) {
   return [
     h("p", { class: "intro" }, lane ? "The expressions that give the prediction. Each stands over the words that it covers; x1 and x2 are what the expressions below it give, from left to right."
       : "The likeliest derivation. Each rule stands over the words that it covers, and another rule fills each □. The numbers after the arrow say which parts are written, and in which order."),
-    h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Derivation tree" },
+    ...pannable("Derivation tree",
       h("ol", { class: "tree", style: { "--words": String(found.words.length) } },
         found.nodes.map((node) => h("li", {
           class: "node", style: place(node.start, node.stop, node.depth + 1),

@@ -1,6 +1,6 @@
 // The summary of a model: figures, classes, rules, unexplained pairs, warnings, what to write next.
 
-import { ofRun } from "./api.js";
+import { ofRun, Problem } from "./api.js";
 import { count, h, note, problem, targetWords } from "./dom.js";
 import { follow, toCommand } from "./state.js";
 
@@ -18,7 +18,7 @@ export async function summaryView(model) {
     found.rules.length ? rules(found) : null,
     found.exceptions.length ? unexplained(found) : null,
     ...found.warnings.map((warning) => problem(`Warning: ${warning}`)),
-    found.suggestions.length ? suggestions(found.suggestions) : null,
+    found.suggestions.length ? suggestions(model, found.suggestions) : null,
   ];
 }
 
@@ -52,8 +52,8 @@ function unexplained(found) {
     found.exceptions.map((pair) => [h("a", follow(toCommand(pair.source)), pair.source), pair.target, pair.reason]));
 }
 
-// A form for the targets of suggested sentences; it writes lines for the file of pairs.
-function suggestions(found) {
+// A form for the targets of suggested sentences: it writes lines for the file of pairs, and learns again with them.
+function suggestions(model, found) {
   const lines = h("textarea", { readonly: true, rows: String(found.length), "aria-label": "Lines for the file of pairs" });
   const inputs = found.map(({ source }) => h("input", { type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false", "aria-label": `target of ${source}`, placeholder: "its target" }));
   const write = () => {
@@ -61,11 +61,51 @@ function suggestions(found) {
       .filter(([, target]) => target).map((pair) => pair.join("\t")).join("\n");
     result.hidden = !lines.value;
   };
-  const result = h("div", { hidden: true }, note("Add these lines to the pairs and learn again; the summary of the new model shows what changed."), lines);
+  const changes = h("div", { role: "status" });
+  const button = h("button", { type: "submit", class: "chip" }, "Learn again with these answers");
+  const result = h("div", { hidden: true }, button,
+    note("Nothing is written to disk. To keep the answers, add these lines to the file of pairs:"), lines);
+  const learn = async (event) => {
+    event.preventDefault();
+    if (!lines.value) return;
+    button.disabled = true;
+    try {
+      await relearn(model, lines.value.split("\n"), changes);
+    } catch (error) {
+      changes.replaceChildren(problem(error.message));
+    }
+    button.disabled = false;
+  };
   inputs.forEach((input) => input.addEventListener("input", write));
   return h("section", { class: "next", "aria-label": "Write next" }, h("h3", {}, "Write next"),
     note("The targets of these sentences would teach the most."),
-    h("ul", {}, found.map(({ source, reasons }, i) => h("li", {},
+    h("form", { on: { submit: learn } }, h("ul", {}, found.map(({ source, reasons }, i) => h("li", {},
       h("a", follow(toCommand(source)), source), inputs[i], h("small", {}, reasons.join("; "))))),
-    result);
+    result), changes);
+}
+
+// Ask until the new model is there, and show what changed.
+async function relearn(model, answers, place) {
+  let found = await ofRun(model.name, "relearned", { answer: answers }, { fresh: true });
+  for (let seconds = 0; found.state === "working"; seconds += 1) {
+    place.replaceChildren(note(`Learning again: ${count(seconds, "second")}…`));
+    await new Promise((wake) => { setTimeout(wake, 1000); });
+    found = await ofRun(model.name, "relearned", { answer: answers }, { fresh: true });
+  }
+  if (found.state === "failed") throw new Problem(found.problem);
+  dispatchEvent(new Event("models"));
+  const list = (title, gained, lost) => card(title, gained.length + lost.length ? h("ul", { class: "change" },
+    gained.map((text) => h("li", { class: "gained" }, h("span", { class: "hidden" }, "new: "), text)),
+    lost.map((text) => h("li", { class: "lost" }, h("span", { class: "hidden" }, "gone: "), text))) : note("unchanged"));
+  const [before, after] = found.unexplained;
+  place.replaceChildren(
+    h("h3", {}, "What changed"),
+    h("p", {}, "The new model is ", h("a", follow({ run: found.name, with: "" }), found.name), ". ",
+      h("a", follow({ with: found.name, tab: "errors" }), "Compare both"),
+      ` · unexplained pairs: ${before} before, ${after} now.`),
+    h("div", { class: "cards" }, list("Classes", found.classes_gained, found.classes_lost),
+      list("Rules", found.rules_gained, found.rules_lost)),
+    found.changed.length ? table(`${count(found.differing, "answer")} of ${count(found.asked, "sentence")} changed`,
+      ["sentence", "before", "now"], found.changed.map((one) => [one.command, one.before, one.after]))
+      : note(`All answers to ${count(found.asked, "sentence")} of the pairs are as before.`));
 }

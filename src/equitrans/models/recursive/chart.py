@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 
 from equitrans.models.recursive.rules import Form, Grammar, Span, Yield
 from equitrans.models.recursive.uses import VARIABLE, constant, operate
+from equitrans.settings import LONGEST_PREDICTION
 
 W = TypeVar("W")
 
@@ -233,12 +234,14 @@ class Parse:
         return set() if tree is None else {node.rule for node in tree.nodes()}
 
 
-def parse(grammar: Grammar, form: Form, target: Target) -> Parse:
-    """Parse a form: find all yields of its spans that are pieces of the target.
+def parse(grammar: Grammar, form: Form, target: Target, *, primitives: bool = False) -> Parse:
+    """Parse a form: find all yields of its spans that are pieces of the target; all yields if
+    primitives may take any words of them.
 
     A derivation costs one for each rule in it, so the cheapest derivation is the shortest.
     """
-    pieces, most = Pieces(target), len(target)
+    primitives = primitives or any(rule.has_primitives for _, rule in grammar.usable(form))
+    pieces, most = Pieces(target), LONGEST_PREDICTION if primitives else len(target)
     found: dict[Span, dict[str, Step]] = {}
     spans = grammar.analyses(form)
     for span, analyses in spans.items():
@@ -259,11 +262,11 @@ def parse(grammar: Grammar, form: Form, target: Target) -> Parse:
                 if known is not None:
                     if cost < known[0]:
                         here[text] = (cost, r, places, texts)
-                elif pieces.fits(text):
+                elif primitives or pieces.fits(text):
                     here[text] = (cost, r, places, texts)
         if not here:
             del found[span]
         elif len(here) > KEPT_YIELDS:
-            kept = sorted(here, key=lambda y: (here[y][0], y))[:KEPT_YIELDS]
+            kept = sorted(here, key=lambda y: (not pieces.fits(y), here[y][0], y))[:KEPT_YIELDS]
             found[span] = {y: here[y] for y in kept}
     return Parse(form, target, frozenset(spans), found, grammar)

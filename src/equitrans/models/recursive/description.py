@@ -5,10 +5,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from equitrans.models.recursive.rules import HOLE, Rule
+from equitrans.models.recursive.uses import PRIMITIVES, count_primitives
 
 KIND = math.log2(3)
 """Bits of the kind of a sign: a hole, a word or the end on a left side; a place, a constant or the
 end on a right side."""
+
+PRIMITIVE = KIND + math.log2(len(PRIMITIVES))
+"""Bits of a primitive: a sign before a place, and which one it is."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,8 @@ class Code:
     """Number of distinct target words."""
     noise: float
     """Share of pairs that are wrong."""
+    primitives: bool = False
+    """Whether new rules may have primitives."""
 
     def left(self, rule: Rule) -> float:
         """Bits of a left side."""
@@ -31,6 +37,7 @@ class Code:
         """Bits of a rule."""
         places = math.log2(len(rule.left))
         right = sum(places if k >= 0 else math.log2(self.targets) for k in rule.right)
+        right += PRIMITIVE * count_primitives(rule.right)
         return self.left(rule) + KIND * (len(rule.right) + 1) + right
 
     def least(self, symbols: int) -> float:

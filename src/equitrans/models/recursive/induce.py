@@ -8,7 +8,7 @@ that cost more than they save are dropped.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from equitrans.models.recursive.analogy import complete
@@ -47,13 +47,13 @@ class Induction:
     whether the derivations that weights prefer are the right ones."""
 
 
-def induce(seen: Observations, report: Report | None = None) -> Induction:
+def induce(seen: Observations, report: Report | None = None, *, quick: bool = False) -> Induction:
     """The grammar of fewest bits that was found.
 
     The result depends on the start, so several starts are tried on the shortest observations: the
     empty grammar, drafts in which the words of one class are constituents, and juxtaposition of
     constituents if the rules suggest it. A start that costs several times the bits of another is
-    given up.
+    given up. ``quick`` tries two starts: the best draft, and then the words of all classes.
     """
     short = seen.all[:SHORT]
     code = Code(seen.symbols, seen.targets, seen.noise)
@@ -72,10 +72,11 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
         for rule in _class_words(short)
     ]
     least = min((bits for bits, _ in drafts), default=0.0)
-    for bits, start in sorted(drafts, key=lambda draft: draft[0]):
+    for bits, start in sorted(drafts, key=lambda draft: draft[0])[: 1 if quick else None]:
         if bits <= GIVE_UP * least:
             try_start(start)
-    try_start(Grammar())
+    if not (quick and drafts):
+        try_start(Grammar())
     best = min(found, key=lambda induced: induced.bits)
     if best.lost:
         # words that are constituents although no short pair shows it
@@ -87,8 +88,12 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
         code = replace(code, noise=min(0.5, code.noise + wrong))
         found = []
         try_start(best.grammar)
+    if quick:
+        words = dict.fromkeys((*_class_words(short), *_single_word_rules(best.grammar)))
+        try_start(Grammar(words))
+        best = min(found, key=lambda induced: induced.bits)
     tried: set[Rule] = set()
-    while True:
+    while not quick:
         best = min(found, key=lambda induced: induced.bits)
         known = {*best.grammar.rules, *tried}
         rule = next((rule for rule in _class_words(short) if rule not in known), None)
@@ -96,9 +101,12 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
             break
         tried.add(rule)
         try_start(Grammar([rule, *_single_word_rules(best.grammar)]))
-    if _suggests_juxtaposition(best.grammar):
+    if not quick and _suggests_juxtaposition(best.grammar):
         try_start(Grammar(_single_word_rules(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
+    other = _with_primitives(short, code, best, report)
+    if other is not None:
+        found, best = [other], other
     # the order of rules does not matter: two starts often find one grammar
     rivals = {
         frozenset(induced.grammar.rules): (induced.bits - best.bits, induced.grammar)
@@ -106,7 +114,7 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
         if 0 <= induced.bits - best.bits < NEAR_TIE
     }
     for grammar in _variants(best.grammar):
-        learner = Learner(short, code, grammar, memory=memory)
+        learner = Learner(short, best.code, grammar, memory=memory)
         more = learner.bits([o for o in short if not learner.parse(o).is_derived]) - best.bits
         if more < NEAR_TIE:
             rivals.setdefault(frozenset(grammar.rules), (max(0.0, more), grammar))
@@ -117,12 +125,12 @@ def induce(seen: Observations, report: Report | None = None) -> Induction:
         before, best = best, extend_grammar(seen, best, report)
         # what was added for longer observations is added to a rival too, and then all decide
         added = [rule for rule in best.grammar.rules if rule not in before.grammar]
-        least = _bits(seen, code, best.grammar)
+        least = _bits(seen, best.code, best.grammar) if rivals else 0.0
         extended = [rival.plus(added) for _, rival in rivals.values()]
         rivals = {
             frozenset(rival.rules): (max(0.0, more), rival)
             for rival in extended
-            if (more := _bits(seen, code, rival) - least) < NEAR_TIE
+            if (more := _bits(seen, best.code, rival) - least) < NEAR_TIE
         }
         rivals.pop(frozenset(best.grammar.rules), None)
     return replace(
@@ -154,6 +162,32 @@ def _class_words(observations: Iterable[Observation]) -> list[Rule]:
         if ord(atom) < CONSTANTS
     }
     return [Rule((symbol,), (0,)) for symbol in sorted(places)]
+
+
+def _with_primitives(
+    short: Sequence[Observation], code: Code, plain: Induction, report: Report | None
+) -> Induction | None:
+    """The best grammar with primitives on sequences of class words; None unless it takes fewer bits
+    than a plain grammar.
+    """
+    code, memory = replace(code, primitives=True), Memory()
+    best = plain
+    for at_end in (True, False):
+        start = Grammar(_sequences(short, at_end))
+        learner = Learner(short, code, start, limit=best.bits, report=report, memory=memory)
+        found = _induce(learner)
+        if found.bits < best.bits and any(rule.has_primitives for rule in found.grammar.rules):
+            best = found
+    return None if best is plain else best
+
+
+def _sequences(observations: Iterable[Observation], at_end: bool) -> list[Rule]:
+    """The rules that make sequences of words of translated classes constituents, with the other
+    words of a sequence at the end or at the beginning.
+    """
+    words = _class_words(observations)
+    sides = [(*rule.left, HOLE) if at_end else (HOLE, *rule.left) for rule in words]
+    return [*words, *(Rule(side, (0, 1)) for side in sides)]
 
 
 def _variants(grammar: Grammar) -> Iterator[Grammar]:

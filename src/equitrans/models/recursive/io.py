@@ -13,11 +13,11 @@ from equitrans.models.recursive.names import Names as Names
 from equitrans.models.recursive.rules import HOLE, Form, Grammar, Rule
 from equitrans.models.recursive.shown import derivation_html, grammar_html
 from equitrans.models.recursive.typed import TypedGrammar, WalkedLicences
-from equitrans.models.recursive.uses import PLAIN, VARIABLE, Operation, Use
+from equitrans.models.recursive.uses import PLAIN, PRIMITIVES, VARIABLE, Operation, Use
 from equitrans.paper import Symmetry
 
 WORDS = 10
-"""Number of translations of single words in the text of a grammar that has holes for them."""
+"""Number of single words in the text of a grammar that has holes for them."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +176,8 @@ def _written(k: int, symmetry: Symmetry) -> Any:
     found: dict[str, Any] = {"part": use.place, "do": use.operation.name.lower()}
     if use.operation == Operation.FILL:
         found["by"] = use.other
+    elif use.other:
+        found["of"] = Operation(use.other).name.lower()
     if use.bracket:
         found["before"] = symmetry.target.decode([use.bracket])[0]
     return found
@@ -209,16 +211,19 @@ def _learned(content: dict[str, Any], symmetry: Symmetry) -> Learned:
         return symmetry.source_classes[word]
 
     def use(k: dict[str, Any], left: list[Any]) -> int:
-        name = k.get("do")
-        if not isinstance(name, str) or name.upper() not in Operation.__members__:
-            names = few([o.name.lower() for o in Operation], 10)
-            raise DataError(f"operation {shown(name)}; expected one of {names}")
-        parts: Any = (k.get("part"), k.get("by", 0))
+        known = {o.name.lower(): o for o in (PRIMITIVES if "of" in k else Operation)}
+        names: Any = (k.get("do"), k.get("of", k.get("do")))
+        for name in names:
+            if not isinstance(name, str) or name not in known:
+                raise DataError(f"operation {shown(name)}; expected one of {few([*known], 10)}")
+        holes = [at for at, symbol in enumerate(left) if symbol is None]
+        parts: Any = (k.get("part"), k.get("by", k.get("part")))
+        if not all(type(part) is int and part in holes for part in parts):
+            raise DataError(f"parts {shown(parts)}; expected holes, which are {shown(holes)}")
         before = k.get("before")
-        if not all(type(part) is int and 0 <= part < len(left) for part in parts):
-            raise DataError(f"parts {shown(parts)}; expected numbers from 0 to {len(left) - 1}")
         (bracket,) = symmetry.target.encode([before]) if isinstance(before, str) else (0,)
-        return Use(parts[0], Operation[name.upper()], parts[1], bracket).number
+        other = parts[1] if names[0] == "fill" else known[names[1]] if "of" in k else 0
+        return Use(parts[0], known[names[0]], other, bracket).number
 
     def place(k: Any, left: list[Any]) -> int:
         if k is None and content.get("typed"):

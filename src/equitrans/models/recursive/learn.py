@@ -20,6 +20,7 @@ from equitrans.models.recursive.decompose import decompose
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.induce import Induction, bits_of, extend_grammar, induce
 from equitrans.models.recursive.io import Learned, Names
+from equitrans.models.recursive.lbfgs import minimise
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
 from equitrans.models.recursive.passes import Report, silent
@@ -59,9 +60,11 @@ def learn_rules(
     symmetry: Symmetry,
     build: Callable[[Learned], Model],
     report: Report | None = None,
+    *,
+    quick: bool = False,
 ) -> RecursiveTransducer:
     """Learn a transducer from pairs; ``build`` creates the model for the induced rules, and
-    ``report`` receives a text about each stage.
+    ``report`` receives a text about each stage. ``quick`` shortens the search for rules.
     """
     pairs, report = list(pairs), report or silent
     report(f"observing: {len(pairs)} pairs")
@@ -75,7 +78,7 @@ def learn_rules(
         found = Induction(grammar, code, (), code.rules(grammar.rules))
         bracketed.take(_report(bracketed, pairs, seen, found, 0.0))
         return bracketed.eval()
-    induced = induce(seen, report)
+    induced = induce(seen, report, quick=quick)
 
     def weighed(induced: Induction) -> "_Weighed":
         model = _built(build, Learned(induced.grammar, (), 0))
@@ -181,16 +184,12 @@ def fit_translator(model: RecursiveTransducer, pairs: Iterable[Pair] = ()) -> No
     least = -float((weights * weights.log()).sum())
     parameters = list(model.translator.parameters())
     best, found = math.inf, [p.detach().clone() for p in parameters]
+
+    def loss() -> Tensor:
+        return -(model.spoken(sources).gather(1, targets[:, None]).squeeze(1) * weights).sum()
+
     for _ in range(STARTS):
-        optimizer = torch.optim.LBFGS(parameters, max_iter=100, line_search_fn="strong_wolfe")
-
-        def loss(optimizer: torch.optim.Optimizer = optimizer) -> Tensor:
-            optimizer.zero_grad()
-            value = -(model.spoken(sources).gather(1, targets[:, None]).squeeze(1) * weights).sum()
-            value.backward()
-            return value
-
-        optimizer.step(loss)
+        minimise(loss, parameters, rounds=100)
         if (value := float(loss().detach())) < best:
             best, found = value, [p.detach().clone() for p in parameters]
         if best <= least + STUCK:

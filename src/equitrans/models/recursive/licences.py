@@ -146,4 +146,5 @@ def _groups(grammar: Grammar, rules_of: Mapping[Place, Iterable[int]]) -> dict[P
 
 def _only_joins(rule: Rule) -> bool:
     """Whether a right side consists of holes, and mentions all of them."""
-    return bool(rule.holes) and set(rule.right) == set(rule.holes)
+    primitives = {use.number: use.place for use in rule.uses if use.primitives}
+    return bool(rule.holes) and {primitives.get(k, k) for k in rule.right} == set(rule.holes)

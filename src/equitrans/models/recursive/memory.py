@@ -4,6 +4,7 @@ Only the rules whose words all occur in a form matter for it, so the answers are
 rules. Other names of words and constants give the same explanations with these names.
 """
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,9 @@ class Parsed:
     """The rules of the cheapest derivation of the target; empty if there is none."""
     steps: frozenset[tuple[Rule, int, Rule]]
     """The places of its rules: a rule, the place of a hole, and the rule in it."""
+    choice: float = 0.0
+    """Bits that tell the target among all yields of the form; 0 if only the yields that fit are
+    known."""
 
     @property
     def is_derived(self) -> bool:
@@ -34,10 +38,13 @@ class Parsed:
         return bool(self.rules)
 
     @classmethod
-    def of(cls, grammar: Grammar, form: Form, target: Target) -> "Parsed":
-        """The parse of a form and its target."""
-        parsed, rules = parse(grammar, form, target), grammar.rules
+    def of(
+        cls, grammar: Grammar, form: Form, target: Target, *, primitives: bool = False
+    ) -> "Parsed":
+        """The parse of a form and its target; with all yields if rules may have primitives."""
+        parsed, rules = parse(grammar, form, target, primitives=primitives), grammar.rules
         tree = parsed.tree()
+        yields = parsed.yields.get((0, len(form)), ()) if primitives else ()
         nodes = [] if tree is None else list(tree.nodes())
         return cls(
             parsed.derives_form,
@@ -47,6 +54,7 @@ class Parsed:
                 for node in nodes
                 for k, child in node.children
             ),
+            math.log2(max(1, len(yields))),
         )
 
 
@@ -57,11 +65,13 @@ class Memory:
         self._parsed: dict[Hashable, Parsed] = {}
         self._explained: dict[Hashable, list[Explanation]] = {}
 
-    def parse(self, grammar: Grammar, form: Form, target: Target) -> Parsed:
-        """The parse of a form and its target."""
-        key = (form, target, *(rule for _, rule in grammar.usable(form)))
+    def parse(
+        self, grammar: Grammar, form: Form, target: Target, *, primitives: bool = False
+    ) -> Parsed:
+        """The parse of a form and its target; with all yields if rules may have primitives."""
+        key = (form, target, primitives, *(rule for _, rule in grammar.usable(form)))
         if key not in self._parsed:
-            self._parsed[key] = Parsed.of(grammar, form, target)
+            self._parsed[key] = Parsed.of(grammar, form, target, primitives=primitives)
         return self._parsed[key]
 
     def explain(

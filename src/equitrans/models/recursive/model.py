@@ -78,12 +78,12 @@ class RecursiveTransducer(Direct):
 
     @property
     def is_plain(self) -> bool:
-        """Whether all rules use their parts whole, in any licensed place."""
+        """Whether rules use their parts whole or by primitives, in any licensed place."""
         grammar, licences = self.aligner.grammar, self.aligner.licences
         return (
             type(grammar) is Grammar
             and (licences is None or type(licences) is Licences)
-            and not any(rule.uses for rule in grammar.rules)
+            and all(use.primitives for rule in grammar.rules for use in rule.uses)
         )
 
     def form(self, source: Sequence[int]) -> Form:

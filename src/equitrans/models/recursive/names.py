@@ -42,6 +42,9 @@ class Names:
             return str(k)
         if use.operation in _FILLERS:
             return f"{use.place}[{_FILLERS[use.operation].format(use.other)}]"
+        if use.primitives:
+            names = "(".join(operation.name.lower() for operation in use.primitives)
+            return f"{names}({use.place}{')' * len(use.primitives)}"
         return f"{use.operation.name.lower()}({use.place})"
 
     def left(self, rule: Rule, holes: Mapping[int, str]) -> str:

@@ -18,6 +18,13 @@ SAMPLE = 40
 EFFORT, FAILURES = 30_000, 5
 """Tries per observation; a tenth of that after ``FAILURES`` observations without a result."""
 
+RIVALS = 8
+"""Largest number of explanations of an observation that are compared."""
+
+WITH_PRIMITIVES = 3
+"""How many times as many explanations are compared and reconsidered if rules may have primitives.
+"""
+
 DRAFT_EFFORT = 3_000
 """Tries per observation in a draft."""
 
@@ -57,12 +64,14 @@ class Learner:
         """Bits of the rules that this pass added and of the pairs that it could not explain. The
         pass stops above ``limit``."""
         self.failures = 0
+        self._times = WITH_PRIMITIVES if code.primitives else 1
         self.rejected: Counter[frozenset[Rule]] = Counter()
         """Explanations that were found but not used, with the number of times."""
 
     def parse(self, o: Observation, grammar: Grammar | None = None) -> Parsed:
         find = Parsed.of if self._memory is None else self._memory.parse
-        return find(self.grammar if grammar is None else grammar, o.form, o.target)
+        grammar = self.grammar if grammar is None else grammar
+        return find(grammar, o.form, o.target, primitives=self.code.primitives)
 
     def explain(self, o: Observation, **options: Any) -> list[Explanation]:
         """Sets of new rules that derive an observation, cheapest first."""
@@ -119,7 +128,8 @@ class Learner:
         """Add the rules that explain an observation and save the most bits on it and others."""
         bound = 3 * self.code.novelty(len(o.target)) + 40
         effort = EFFORT if self.failures < FAILURES else EFFORT // 10
-        found = self.explain(o, bound=bound, juxtapose=self.juxtapose, effort=effort)
+        n_best = RIVALS * self._times
+        found = self.explain(o, bound=bound, juxtapose=self.juxtapose, effort=effort, n_best=n_best)
         gains = [(self._gain(e, o, others), -e.bits, e) for e in found]
         gain, _, best = max(gains, key=lambda item: item[:2], default=(0.0, 0.0, None))
         self.rejected.update(e.rules for e in found if e is not best)
@@ -154,7 +164,23 @@ class Learner:
             self.grammar.rules
         )
         cost = self.cost(saved, self.grammar, e.rules)
-        return cost.bits - cost.choice - price
+        return cost.bits - cost.choice - price - self._choice(e.rules, self.grammar, grammar)
+
+    def _choice(self, rules: Iterable[Rule], before: Grammar, after: Grammar) -> float:
+        """Bits of the choice between yields that rules add to the observations, estimated from a
+        sample; 0 if rules have no primitives.
+        """
+        if not self.code.primitives:
+            return 0.0
+        words = [rule.words for rule in rules]
+        having = [o for o in self.observations if any(some <= o.symbols for some in words)]
+        sample = having[:: -(-len(having) // SAMPLE)] if having else []
+        added = [
+            o.count * (new.choice - self.parse(o, before).choice)
+            for o in sample
+            if (new := self.parse(o, after)).is_derived
+        ]
+        return sum(added) * len(having) / max(1, len(sample))
 
     def loss(self, lost: Iterable[Observation]) -> float:
         """Bits of observations that the grammar does not derive."""
@@ -179,7 +205,8 @@ class Learner:
             for rules in self.rejected
             if all(len(rule.left) <= 3 for rule in rules) and not rules <= set(self.grammar.rules)
         ]
-        for rules in sorted(small, key=lambda r: (-self.rejected[r], sorted(r)))[:RECONSIDERED]:
+        most = RECONSIDERED * self._times
+        for rules in sorted(small, key=lambda r: (-self.rejected[r], sorted(r)))[:most]:
             before = self.grammar
             self.grammar = before.plus(sorted(rules))
             after = self.prune(keep=rules)
@@ -215,7 +242,8 @@ class Learner:
         """
         exceptions = self.loss(lost)
         weights = len(self.misfits()) * 0.5 * math.log2(len(self.observations) + 1)
-        return self.code.rules(self.grammar.rules) + exceptions + weights
+        choices = sum(o.count * self.parse(o).choice for o in self.observations)
+        return self.code.rules(self.grammar.rules) + exceptions + weights + choices
 
     def misfits(self) -> set[tuple[Rule, int, Rule]]:
         """The (rule, hole, child) that occur in derivations of the observed forms, but in no
@@ -260,6 +288,7 @@ class Learner:
                 self.report(f"pruning: {len(self.grammar)} rules")
                 smaller = self.grammar.minus(rule)
                 price = self.code.rules(self.grammar.rules) - self.code.rules(smaller.rules)
+                price += self._choice([rule], smaller, self.grammar)
                 kept, lost, cost = {}, [], ExceptionCost(self, [rule])
                 for o in sorted(users[rule], key=lambda o: len(o.form)):
                     parsed = self.parse(o, smaller)

@@ -24,6 +24,7 @@ from equitrans.models.recursive.uses import (
     Use,
     constant as constant,
     constant_word as constant_word,
+    count_primitives,
     operate,
 )
 from equitrans.settings import LONGEST_PREDICTION
@@ -71,6 +72,11 @@ class Rule:
         return tuple(Use.of(k) for k in self.right if k >= PLAIN)
 
     @cached_property
+    def has_primitives(self) -> bool:
+        """Whether the right side takes words of parts by their order."""
+        return count_primitives(self.right) > 0
+
+    @cached_property
     def is_open(self) -> bool:
         """Whether the yield has a variable."""
         return ~VARIABLE in self.right or any(use.operation == Operation.KEEP for use in self.uses)
@@ -105,12 +111,11 @@ class Rule:
         6000
         """
         if self.uses:
-            atoms = {k: chr(i) for k, (i, _) in enumerate(spans) if k not in yields}
-            if all(isinstance(part, str) for part in yields.values()):
-                whole = cast(dict[int, str], {**atoms, **yields})
-                text = operate(self.right, whole, constant, "")
+            parts = {k: yields[k] if k in yields else chr(i) for k, (i, _) in enumerate(spans)}
+            if all(isinstance(parts[k], str) for k in self.used):
+                text = operate(self.right, cast(dict[int, str], parts), constant, "")
                 return text if len(text) <= longest else len(text)
-        parts = [
+        whole = [
             constant(~k)
             if k < 0
             else yields[k & 0xFFF]
@@ -118,8 +123,8 @@ class Rule:
             else chr(spans[k][0])
             for k in self.right
         ]
-        length = sum([part if isinstance(part, int) else len(part) for part in parts])
-        return "".join(cast(list[str], parts)) if length <= longest else length
+        length = sum([part if isinstance(part, int) else len(part) for part in whole])
+        return "".join(cast(list[str], whole)) if length <= longest else length
 
 
 MOST_ANALYSES = 500_000

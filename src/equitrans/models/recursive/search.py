@@ -15,7 +15,7 @@ from itertools import count, islice
 
 from equitrans.models.recursive.bounds import Bounds, Lack, Mentioned
 from equitrans.models.recursive.chart import Pieces, Target, parse
-from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.description import PRIMITIVE, Code
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Form, Grammar, Rule, Span, lay
 from equitrans.models.recursive.tile import Goal, tile
 
@@ -29,8 +29,9 @@ TWO_OPEN_HOLES = 4
 """Left sides of at most this many symbols may have two holes over spans that are not derivable;
 larger ones may have one."""
 
-RIVAL = 1.5
-"""Explanations of at most this multiple of the fewest bits are rivals; other pairs decide."""
+RIVAL, RIVAL_PRIMITIVES = 1.5, 2.0
+"""Explanations of at most this multiple of the fewest bits are rivals; other pairs decide. The
+second number is for rules with primitives, of which short pairs show little."""
 
 STEP = 1.5
 """Factor by which the bits grow that are added to the bound of an unsuccessful search."""
@@ -84,7 +85,7 @@ def explain(
         for e in _within(search, goal, limit, effort, n_best):
             found[e.rules] = e.bits
         if found:
-            bound = min(bound, min(found.values()) * (1.0 if cautious else RIVAL))
+            bound = min(bound, min(found.values()) * search.rival)
         if len(found) >= n_best or limit >= bound or search.work >= effort:
             break
     return sorted((Explanation(b, r) for r, b in found.items()), key=Explanation.order)[:n_best]
@@ -121,7 +122,7 @@ def _within(
         else:
             found.append(Explanation(bits, new))
             insort(totals, bits)
-            most = bits if search.cautious else RIVAL * bits
+            most = search.rival * bits
             bound = min([bound, most + ROUNDING, *totals[n_best - 1 : n_best]])
 
     def add(
@@ -165,7 +166,8 @@ class _Search:
     ) -> None:
         self.grammar, self.form, self.code, self.juxtapose = grammar, form, code, juxtapose
         self.cautious = cautious
-        self.parse = parse(grammar, form, target)
+        self.rival = 1.0 if cautious else RIVAL_PRIMITIVES if code.primitives else RIVAL
+        self.parse = parse(grammar, form, target, primitives=code.primitives)
         n = len(form)
         self.anywhere = [list(range(p + 1, n + 1)) for p in range(n)]
         # a translated class word may become a constituent by itself
@@ -179,6 +181,11 @@ class _Search:
             ]
             for p in range(n)
         ]
+        # primitives divide a sequence of class words; a hole covers all of it, or all but what the
+        # rules of sequences take away
+        words = {form[p] for p in places} if code.primitives else set[int]()
+        self.sequence = {p for p in range(1, n) if {form[p - 1], form[p]} <= words}
+        self.lefts = {rule.left for rule in grammar.rules}
         usable = [rule for _, rule in grammar.usable(form)]
         self.bounds = Bounds(usable, form, target, code, self.parse.spans)
         self.work = 0
@@ -265,7 +272,10 @@ class _Search:
             if right > free:
                 continue
             longest = min(len(target), int(free / place))
-            found, tries = tile(left, spans, target, self.parse.yields, longest=longest)
+            spare = int((free - right) / PRIMITIVE) if code.primitives else 0
+            found, tries = tile(
+                left, spans, target, self.parse.yields, longest=longest, primitives=spare
+            )
             self.work += tries
             for tiling in found:
                 rule = Rule(left, tiling.right)
@@ -278,7 +288,7 @@ class _Search:
         goals: list[Goal] = []
         for k in rule.holes:
             i, j = spans[k]
-            if k in rule.right or (i, j) in self.parse.spans:
+            if k in rule.used or (i, j) in self.parse.spans:
                 continue
             if j not in self.derivable[i]:
                 return None
@@ -303,7 +313,11 @@ class _Search:
             if p >= j:
                 continue
             last = j - k + 1
-            stack.append((p + 1, open_, (*left, form[p]), (*spans, (p, p + 1))))
+            before = left[-1] if left and p in self.sequence else None
+            if before != HOLE or (HOLE, form[p]) in self.lefts:
+                stack.append((p + 1, open_, (*left, form[p]), (*spans, (p, p + 1))))
+            if before is not None and (before, HOLE) not in self.lefts:
+                continue
             ends = range(p + 1, last + 1) if open_ else derivable[p]
             stack += [
                 (q, open_ - (q not in derivable[p]), (*left, HOLE), (*spans, (p, q)))

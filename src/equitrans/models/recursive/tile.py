@@ -7,8 +7,9 @@ unknown yield. The target determines an unknown yield, which is the same at ever
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from equitrans.models.recursive.chart import Pieces, Target, meet
+from equitrans.models.recursive.chart import Pieces, Target
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Span, constant_word
+from equitrans.models.recursive.uses import CHAINS, Operation, Use, count_primitives
 
 Goal = tuple[int, int, Target]
 """A span, given by start and end, and the target it must yield."""
@@ -32,11 +33,12 @@ def tile(
     *,
     right: tuple[int, ...] | None = None,
     longest: int,
+    primitives: int = 0,
 ) -> tuple[list[Tiling], int]:
-    """The tilings of a target with right sides of up to ``longest`` symbols, and the number of
-    tries. If ``right`` is given, only that right side is tried.
+    """The tilings of a target with right sides of up to ``longest`` symbols and ``primitives``
+    primitives, and the number of tries. If ``right`` is given, only that right side is tried.
     """
-    tiler = _Tiler(left, spans, target, yields, right, longest)
+    tiler = _Tiler(left, spans, target, yields, right, longest, primitives)
     return tiler.run(), MAX_TRIES - tiler.tries
 
 
@@ -49,9 +51,10 @@ class _Tiler:
         yields: Mapping[Span, Mapping[str, object]],
         right: tuple[int, ...] | None,
         longest: int,
+        primitives: int,
     ) -> None:
         self.left, self.spans, self.target, self.yields = left, spans, target, yields
-        self.right, self.longest = right, longest
+        self.right, self.longest, self.primitives = right, longest, primitives
         self.pieces = Pieces(target)
         self.anchored = any(s != HOLE for s in left)
         self.found: list[Tiling] = []
@@ -65,18 +68,17 @@ class _Tiler:
         self.tries -= 1
         if self.tries < 0 or len(self.found) >= MAX_TILINGS:
             return
-        if p == len(self.target):
-            if self.right is None or len(right) == len(self.right):
-                goals = tuple(
-                    (*self.spans[k], b) for k, b in sorted(bound.items()) if isinstance(b, tuple)
-                )
-                tiling = Tiling(right, goals)
-                if tiling not in self.found:
-                    self.found.append(tiling)
+        if p == len(self.target) and (self.right is None or len(right) == len(self.right)):
+            goals = tuple(
+                (*self.spans[k], b) for k, b in sorted(bound.items()) if isinstance(b, tuple)
+            )
+            tiling = Tiling(right, goals)
+            if tiling not in self.found:
+                self.found.append(tiling)
             return
         if len(right) >= self.longest:
             return
-        atoms = self.target[p]
+        atoms = self.target[p] if p < len(self.target) else ""
         if self.right is None:
             for k in self._owners(atoms):
                 self._place(k, p, right, bound)
@@ -98,28 +100,44 @@ class _Tiler:
         return range(len(self.left))
 
     def _place(
-        self, k: int, p: int, right: tuple[int, ...], bound: dict[int, str | Target]
+        self, number: int, p: int, right: tuple[int, ...], bound: dict[int, str | Target]
     ) -> None:
-        """Continue with part ``k`` at place ``p`` of the target."""
-        span, after = self.spans[k], (*right, k)
+        """Continue with a part, or a use of it, at place ``p`` of the target."""
+        k = number & 0xFFF
+        span = self.spans[k]
         if self.left[k] != HOLE:
-            if chr(span[0]) in self.target[p]:
-                self._go(p + 1, after, bound)
-        elif k in bound:
-            piece = bound[k]
-            if isinstance(piece, str):
-                if self.pieces.at(piece, p):
-                    self._go(p + len(piece), after, bound)
-            elif common := meet(piece, self.target[p : p + len(piece)]):
-                self._go(p + len(piece), after, {**bound, k: common})
-        elif span in self.yields:
-            for piece in self.yields[span]:
-                if piece and self.pieces.at(piece, p):
-                    self._go(p + len(piece), after, {**bound, k: piece})
-        else:
-            run, certain = _run(self.target, p, span)
-            for size in _sizes(run, certain):
-                self._go(p + size, after, {**bound, k: run[:size]})
+            if p < len(self.target) and chr(span[0]) in self.target[p]:
+                self._go(p + 1, (*right, k), bound)
+            return
+        known = (bound[k],) if k in bound else self.yields.get(span)
+        for use in self._uses(k, right) if self.right is None else (Use.of(number),):
+            after = (*right, use.number)
+            for piece in known or ():
+                if isinstance(piece, str):
+                    words = use.take(piece)
+                    if (words or use.operation) and self.pieces.at(words, p):
+                        self._go(p + len(words), after, {**bound, k: piece})
+                elif common := _narrowed(piece, use, self.target, p):
+                    self._go(p + len(use.take(piece)), after, {**bound, k: common})
+            if known is None and use.operation in (Operation.WHOLE, Operation.REVERSE):
+                run, certain = _run(self.target, p, span)
+                for size in _sizes(run, certain):
+                    self._go(p + size, after, {**bound, k: use.take(run[:size])})
+
+    def _uses(self, k: int, right: tuple[int, ...]) -> Sequence[Use]:
+        """The possible uses of part ``k`` after some others."""
+        spare = self.primitives and self.primitives - count_primitives(right)
+        chains = [Use(k, *chain) for chain in CHAINS] if spare > 0 else []
+        return [Use(k), *[use for use in chains if len(use.primitives) <= spare]]
+
+
+def _narrowed(piece: Target, use: Use, target: Target, p: int) -> Target | None:
+    """The yields among those of ``piece`` whose use may stand at a place of the target."""
+    found = list(piece)
+    places = use.take(range(len(piece)))
+    for i, atoms in zip(places, target[p : p + len(places)], strict=False):
+        found[i] = "".join(a for a in found[i] if a in atoms)
+    return tuple(found) if p + len(places) <= len(target) and all(found) else None
 
 
 def _run(target: Target, start: int, span: Span) -> tuple[Target, int]:

@@ -1,7 +1,8 @@
 """What a right side does with the yields of its parts: it uses them whole, or parts of them.
 
 A yield may have a variable. It stands for words that a larger constituent gives, such as the
-subject of ``wanted to eat``.
+subject of ``wanted to eat``. A *primitive* takes some words of a yield by their order, whatever
+they are: ``shift □ → rest(1) first(1)``.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,6 +43,26 @@ class Operation(IntEnum):
     """The whole yield; its variable becomes the head of another part."""
     BIND = 4
     """The whole yield; its variable becomes the head of the rule's own yield."""
+    REVERSE = 5
+    FIRST = 6
+    LAST = 7
+    REST = 8
+    """All words but the first."""
+    FRONT = 9
+    """All words but the last."""
+
+
+PRIMITIVES = {
+    Operation.REVERSE: slice(None, None, -1),
+    Operation.FIRST: slice(0, 1),
+    Operation.LAST: slice(-1, None),
+    Operation.REST: slice(1, None),
+    Operation.FRONT: slice(0, -1),
+}
+"""The words that each primitive takes."""
+
+
+Words = TypeVar("Words", str, list[tuple[str, int]], tuple[str, ...], range)
 
 
 class Use(NamedTuple):
@@ -54,7 +75,9 @@ class Use(NamedTuple):
     place: int
     operation: Operation = Operation.WHOLE
     other: int = 0
-    """The part whose head fills the variable."""
+    """The part whose head fills the variable; the primitive before a primitive, if there are two:
+    ``first(rest(0))``.
+    """
     bracket: int = 0
     """The target word before which a head ends."""
 
@@ -68,6 +91,41 @@ class Use(NamedTuple):
         """The use that a number on a right side stands for."""
         operation = Operation(number >> 12 & 0xF)
         return cls(number & 0xFFF, operation, number >> 16 & 0xFFF, number >> 28)
+
+    @property
+    def primitives(self) -> tuple[Operation, ...]:
+        """The primitives, the one that comes first at the end; empty for other operations."""
+        if self.operation < Operation.REVERSE:
+            return ()
+        return (self.operation, Operation(self.other)) if self.other else (self.operation,)
+
+    def take(self, words: Words) -> Words:
+        """The words that the primitives take.
+
+        >>> Use(0, Operation.FIRST, Operation.REST).take("abc")
+        'b'
+        """
+        for operation in reversed(self.primitives):
+            words = words[PRIMITIVES[operation]]
+        return words
+
+
+def count_primitives(right: Iterable[int]) -> int:
+    """The number of primitives on a right side."""
+    return sum(len(Use.of(k).primitives) for k in right if k >= PLAIN)
+
+
+CHAINS = (
+    *((one, Operation.WHOLE) for one in PRIMITIVES),
+    (Operation.FIRST, Operation.REST),
+    (Operation.LAST, Operation.FRONT),
+    (Operation.REST, Operation.REST),
+    (Operation.FRONT, Operation.FRONT),
+    (Operation.REST, Operation.FRONT),
+    (Operation.REVERSE, Operation.REST),
+    (Operation.REVERSE, Operation.FRONT),
+)
+"""The primitives of learned rules, and their pairs that are no single primitive."""
 
 
 S = TypeVar("S", str, list[tuple[str, int]])
@@ -91,6 +149,8 @@ def operate(
             found[-1] = _filled(found[-1], head, nothing)
         elif use is not None and use.operation == Operation.HEAD:
             found[-1] = _head(found[-1], use.bracket)
+        elif use is not None:
+            found[-1] = use.take(found[-1])
     whole = _joined(found, nothing)
     bound = [(i, Use.of(k)) for i, k in enumerate(right) if k >= PLAIN]
     bound = [(i, use) for i, use in bound if use.operation == Operation.BIND]

@@ -11,6 +11,7 @@ from torch import Tensor
 from equitrans.models.recursive.aligner import RecursiveAligner, best_tree
 from equitrans.models.recursive.chart import Target, parse
 from equitrans.models.recursive.forest import Forest, Packed
+from equitrans.models.recursive.lbfgs import minimise
 from equitrans.models.recursive.licences import ROOT, Licences, Step, steps
 from equitrans.models.recursive.rules import HOLE, Form, Grammar
 
@@ -126,17 +127,13 @@ class _Training:
         mean = self.mean.index_copy(0, self.cells, prior.flatten())
         own = mean.clone().requires_grad_()
         shared = torch.zeros(self.shares, dtype=own.dtype).requires_grad_()
-        optimizer = torch.optim.LBFGS([own, shared], max_iter=60, line_search_fn="strong_wolfe")
 
-        def closure() -> Tensor:
-            optimizer.zero_grad()
+        def loss() -> Tensor:
             values = self.packed.values(self.weights(own, shared))
-            loss = (values[self.everything] - values[self.wanted]).sum()
-            loss = loss + PULL * (((own - mean) ** 2).sum() + (shared**2).sum())
-            loss.backward()
-            return loss
+            wrong = (values[self.everything] - values[self.wanted]).sum()
+            return wrong + PULL * (((own - mean) ** 2).sum() + (shared**2).sum())
 
-        optimizer.step(closure)
+        minimise(loss, [own, shared], rounds=60)
         return self.weights(own.detach(), shared.detach())
 
     def uncertainty(self, flat: Float[Tensor, " f"]) -> float:
