@@ -2,7 +2,7 @@
 
 from equitrans import Pair, discover
 
-RIVERS = ("rhine", "elbe", "oder")
+RIVERS = ("rhine", "elbe", "oder", "main", "isar", "saar")
 STATES = ("hesse", "saxony", "bavaria")
 
 

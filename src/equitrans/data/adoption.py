@@ -112,6 +112,7 @@ def part_strangers(
     thin = {w for w in group if size[group[w]] > 1 and seen[w] >= RARE * support[w]}
     if not thin:
         return group, parted
+    chance = math.log2(len(thin))  # one word of many stands in strange places by chance
     profiles = _profiles(pairs, group, lexicon)
     kinds = [len({f for p in profiles.values() for f in p[k]}) for k in range(BOTH[0])]
     members: defaultdict[int, set[str]] = defaultdict(set)
@@ -127,7 +128,7 @@ def part_strangers(
             return saved + CONFIRMED * support[word]
 
         while worst := min(((evidence(w), w) for w in members[g] & thin), default=None):
-            if worst[0] >= 0 or len(members[g]) < 2:
+            if worst[0] >= -chance or len(members[g]) < 2:
                 break
             members[g].remove(worst[1])
             parted[worst[1]] = STRANGER

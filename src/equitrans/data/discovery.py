@@ -105,7 +105,7 @@ def _report(
     """The discovery with classes in order of their first words, numbers last."""
     size = Counter(group.values())
     special = {*lexemes.aliases.values(), *map(" ".join, lexemes.phrases)}
-    special |= {stem for stem, _ in lexemes.columns.values()}
+    special |= {stem for form, (stem, _) in lexemes.columns.items() if form in special}
     in_class = {word: g for word, g in group.items() if size[g] > 1 or word in special}
     members: defaultdict[int, list[str]] = defaultdict(list)
     for word, g in in_class.items():
