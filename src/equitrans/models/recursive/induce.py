@@ -249,6 +249,8 @@ def _induce(learner: Learner) -> Induction:
         learner.grammar = Grammar(useful)
     assert best is not None
     learner.grammar = best[1]
+    if code.primitives and best[0] > GIVE_UP * learner.limit:
+        return Induction(learner.grammar, code, (), best[0])
     lost = learner.prune()
     lost = complete(learner, learner.reconsider(lost))
     return Induction(learner.grammar, code, tuple(lost), learner.bits(lost))

@@ -61,8 +61,8 @@ class Learner:
         self.report, self._memory = report or silent, memory
         self.grammar, self.limit = start, limit
         self.spent = 0.0
-        """Bits of the rules that this pass added and of the pairs that it could not explain. The
-        pass stops above ``limit``."""
+        """Bits of the rules that this pass added, of the choices that they leave, and of the pairs
+        that it could not explain. The pass stops above ``limit``."""
         self.failures = 0
         self._times = WITH_PRIMITIVES if code.primitives else 1
         self.rejected: Counter[frozenset[Rule]] = Counter()
@@ -134,8 +134,9 @@ class Learner:
         gain, _, best = max(gains, key=lambda item: item[:2], default=(0.0, 0.0, None))
         self.rejected.update(e.rules for e in found if e is not best)
         if best is not None and gain > 0:
-            self.grammar = self.grammar.plus(sorted(best.rules))
-            self.spent += best.bits
+            before = self.grammar
+            self.grammar = before.plus(sorted(best.rules))
+            self.spent += best.bits + self._choice(best.rules, before, self.grammar)
         else:
             self.failures += 1
             self.spent += o.count * self.code.novelty(len(o.target))
