@@ -1,7 +1,8 @@
-"""Rules from the brackets of targets, measured on COGS: python bench/beyond.py --data-dir DIR
+"""Rules for other benchmarks: python bench/beyond.py --data-dir COGS, or --pcfg PCFG
 
-DIR has train.tsv, dev.tsv, test.tsv and a file of generalisation sentences, with three columns:
-source, target and kind. Every row of the table is one training; its seconds are CPU time.
+COGS has train.tsv, dev.tsv, test.tsv and a file of generalisation sentences, with three columns:
+source, target and kind. PCFG has train.tsv and test-sample.tsv with two columns. Every row of the
+table is one training; its seconds are CPU time.
 """
 
 import argparse
@@ -25,7 +26,7 @@ Row = tuple[Pair, str]
 def read(path: Path) -> list[Row]:
     """The pairs of a file with their kinds."""
     lines = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
-    return [(Pair(tuple(x.split()), tuple(y.split())), kind) for x, y, kind in lines]
+    return [(Pair(tuple(x.split()), tuple(y.split())), "".join(kind)) for x, y, *kind in lines]
 
 
 def spoiled(pairs: Sequence[Pair], share: float, seed: int) -> list[Pair]:
@@ -82,11 +83,18 @@ def measure(pairs: Sequence[Pair], tests: dict[str, list[Row]]) -> dict[str, obj
 def main() -> None:
     """Print one JSON line for every training."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data-dir", type=Path, required=True)
+    asking = parser.add_mutually_exclusive_group(required=True)
+    asking.add_argument("--data-dir", type=Path)
+    asking.add_argument("--pcfg", type=Path)
     parser.add_argument("--gen", default="gen-sample.tsv", help="file of generalisation sentences")
     parser.add_argument("--only", default="", help="only trainings with this text in their names")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
+    if asked.pcfg:
+        pairs = [pair for pair, _ in read(asked.pcfg / "train.tsv")]
+        tests = {"test-sample.tsv": read(asked.pcfg / "test-sample.tsv")}
+        print(json.dumps({"training": "PCFG SET", **measure(pairs, tests)}))
+        return
     tests = {name: read(asked.data_dir / name) for name in ("dev.tsv", "test.tsv", asked.gen)}
     for name, pairs in training_sets(read(asked.data_dir / "train.tsv"), asked.seed).items():
         if asked.only in name:

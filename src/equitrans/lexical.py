@@ -41,7 +41,8 @@ class LexicalClass:
     source_forms: Columns = ()
     """Further source columns, by name."""
     target_forms: Columns = ()
-    """Further target columns, by name."""
+    """Further target columns, by name. The form of a source column of the same name is in it; if
+    there is no such source column, the words around it choose the form."""
     aliases: tuple[tuple[str, str], ...] = ()
     """Other spellings, each with the word of the table that is read instead."""
     pattern: str | None = None
@@ -132,6 +133,28 @@ class LexicalClass:
         sides = (zip(*(words for _, words in columns), strict=True) for columns in self.columns)
         rows = [(written(source), written(target)) for source, target in zip(*sides, strict=True)]
         return [(source, target) for source, target in rows if source and target]
+
+    @property
+    def inflected(self) -> dict[str, tuple[str, str]]:
+        """The target forms that the words around them choose: each with the word of its row in the
+        first column, and the mark of its column.
+
+        >>> LexicalClass("nouns", ("dog",), ("DER",), target_forms=(("acc", ("DEN",)),)).inflected
+        {'DEN': ('DER', '‹+ acc›')}
+        """
+        by_word = {name for name, _ in self.source_forms}
+        return {
+            form: (stem, marked(name))
+            for name, forms in self.target_forms
+            if name not in by_word
+            for form, stem in zip(forms, self.target, strict=True)
+            if not is_filler(form)
+        }
+
+
+def marked(column: str) -> str:
+    """The mark of a column: a symbol that is read after the first word of a row for its form."""
+    return f"‹+ {column}›"
 
 
 def _check_pattern(this: str, pattern: str) -> None:

@@ -32,7 +32,7 @@ from equitrans.data import (
 )
 from equitrans.errors import ConfigError
 from equitrans.files import write_atomically
-from equitrans.lexical import is_filler, written
+from equitrans.lexical import written
 
 ABOUT = """\
 Find the lexical classes of pairs: words that can be exchanged together with their translations.
@@ -122,18 +122,18 @@ def _print(found: Discovery, *, characters: bool) -> None:
 
     for c, evidence in zip(found.classes, found.evidence, strict=True):
         titles = [name or "source" for name, _ in c.columns[0]]
-        table = Table(*titles, "target", "", title=c.name, title_justify="left", box=None)
+        titles += [name or "target" for name, _ in c.columns[1]]
+        table = Table(*titles, "", title=c.name, title_justify="left", box=None)
         aliases: defaultdict[str, list[str]] = defaultdict(list)
         for spelling, word in c.aliases:
             aliases[word].append(spelling)
-        rows = zip(*(column for _, column in c.columns[0]), strict=True)
-        for cells, target in zip(rows, c.target, strict=True):
-            if not is_filler(target):
+        for cells in zip(*(words for side in c.columns for _, words in side), strict=True):
+            if any(written(cells[len(c.columns[0]) :])):
                 shown = [" ~ ".join([w, *aliases[w]]) if written([w]) else "" for w in cells]
-                table.add_row(*shown, target, evidence.thin.get(cells[0], ""))
+                table.add_row(*shown, evidence.thin.get(cells[0], ""))
         if c.is_open:
             what = "unknown words" if c.pattern is None else f"words like {c.pattern}"
-            table.add_row(what, *[""] * len(c.source_forms), "the same", "")
+            table.add_row(what, *[""] * len(c.source_forms), "the same")
         console.print(table)
         for note in evidence.notes:
             console.print(f"  {note}")

@@ -13,10 +13,10 @@ from equitrans.data.grouping import (
     group_words,
     is_sound,
 )
-from equitrans.data.lexemes import Lexemes, find_lexemes, marked
+from equitrans.data.lexemes import Lexemes, find_lexemes
 from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair
-from equitrans.lexical import is_filler
+from equitrans.lexical import is_filler, marked
 from equitrans.paper import LexicalClass
 
 FEW = 150
@@ -89,7 +89,7 @@ def discover(pairs: Iterable[Pair], *, tolerance: float = 0.2) -> Discovery:
 def without_fillers(lexicon: Lexicon) -> Lexicon:
     """The lexicon without the places of numbers and the marks of columns."""
     return Lexicon(
-        {word: t for word, t in lexicon.target.items() if not is_filler(word)},
+        {w: t for w, t in lexicon.target.items() if not is_filler(w) and not is_filler(t)},
         {word: why for word, why in lexicon.missing.items() if not is_filler(word)},
     )
 
@@ -168,11 +168,17 @@ def _table(name: str, words: Sequence[str], lexicon: Lexicon, lexemes: Lexemes) 
         if stem in row:
             columns.setdefault(column, [""] * len(words))[row[stem]] = form
     cells = {*words, *(form for column in columns.values() for form in column)}
+    target = {lexicon.target[word]: i for word, i in row.items()}
+    others: dict[str, list[str]] = {}
+    for form, (stem, column) in lexemes.inflected.items():
+        if stem in target:
+            others.setdefault(column, [""] * len(words))[target[stem]] = form
     return LexicalClass(
         name,
         tuple("" if is_filler(word) else word for word in words),
-        tuple(lexicon.target[word] for word in words),
+        tuple(target),
         tuple((column, tuple(forms)) for column, forms in columns.items()),
+        tuple((column, tuple(forms)) for column, forms in others.items()),
         aliases=tuple((form, of) for form, of in lexemes.aliases.items() if of in cells),
     )
 
@@ -191,6 +197,11 @@ def _notes(c: LexicalClass, lexemes: Lexemes) -> tuple[str, ...]:
             f"{sum(map(bool, column))} words have a form {name!r}"
             for name, forms in c.source_forms
             for column in [[not is_filler(form) for form in forms]]
+        ),
+        *(
+            f"{len(c.inflected)} words have another translation {name!r}; the words around them "
+            "choose it"
+            for name, _ in c.target_forms
         ),
     )
 

@@ -14,7 +14,7 @@ from equitrans.data.lexicon import Lexicon, find_lexicon, places_of
 from equitrans.data.pairs import Pair
 from equitrans.data.phrases import find_phrases
 from equitrans.data.reading import Reading
-from equitrans.lexical import LexicalClass
+from equitrans.lexical import LexicalClass, marked
 
 NUMBER = re.compile(r"[0-9]+|[0-9]+[.,][0-9]+")
 """A source word that is a number."""
@@ -25,6 +25,9 @@ COPIED = 0.9
 SURE = 4.0
 """Bits by which the pairs of a form and of its translation agree more than by chance, beyond the
 number of forms that could agree."""
+
+OTHER = "other"
+"""The name of a discovered column of the target."""
 
 Words = tuple[str, ...]
 
@@ -40,6 +43,8 @@ class Lexemes:
     """Forms that are read as another form."""
     columns: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Forms that are read as another form, the stem, with a mark: the name of their column."""
+    inflected: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The same for forms of the target."""
 
     @property
     def reading(self) -> Reading:
@@ -61,13 +66,12 @@ class Lexemes:
                 word = self.aliases.get(word, word)
                 stem, *mark = self.columns.get(word, (word,))
                 source += [stem, *map(marked, mark)]
-            out.append(Pair(tuple(source), pair.target))
+            target: list[str] = []
+            for word in pair.target:
+                stem, *mark = self.inflected.get(word, (word,))
+                target += [stem, *map(marked, mark)]
+            out.append(Pair(tuple(source), tuple(target)))
         return out
-
-
-def marked(column: str) -> str:
-    """The mark of a column in written pairs."""
-    return f"‹+ {column}›"
 
 
 def find_numbers(pairs: Iterable[Pair]) -> LexicalClass | None:
@@ -257,6 +261,31 @@ def find_lexemes(pairs: Sequence[Pair], *, tolerance: float) -> tuple[Lexemes, L
     """Numbers, phrases, other spellings and columns of some distinct pairs, and the lexicon of the
     pairs that they write.
     """
+    found, lexicon = _find_sources(pairs, tolerance=tolerance)
+    written = list(dict.fromkeys(found.write(pairs)))
+    inflected = find_target_forms(written, lexicon, tolerance=tolerance)
+    if not inflected:
+        return found, lexicon
+    found = replace(found, inflected=inflected)
+    return found, find_lexicon(list(dict.fromkeys(found.write(pairs))), tolerance=tolerance)
+
+
+def find_target_forms(
+    pairs: Sequence[Pair], lexicon: Lexicon, *, tolerance: float
+) -> dict[str, tuple[str, str]]:
+    """Target words of a second column, each with its stem and the name of the column: two or more
+    source words have two translations, which share out their pairs.
+    """
+    turned = [Pair(pair.target, pair.source) for pair in pairs]
+    forms = find_forms(turned, Lexicon(lexicon.source, {}), tolerance=tolerance)
+    two = {word: some for word, some in forms.items() if len(some) == 2}
+    if len(two) < 2:
+        return {}
+    return {form: (stem, OTHER) for form, stem in split_columns(turned, two).items()}
+
+
+def _find_sources(pairs: Sequence[Pair], *, tolerance: float) -> tuple[Lexemes, Lexicon]:
+    """The lexemes without columns of the target, and the lexicon of the pairs that they write."""
     found = Lexemes(find_numbers(pairs))
     found = replace(found, phrases=find_phrases(found.write(pairs)))
     written = found.write(pairs)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from equitrans.data.pairs import Pair
+from equitrans.lexical import is_filler
 
 ENOUGH = 5
 """Smallest number of pairs of a target word with which one exception counts as noise."""
@@ -76,6 +77,7 @@ def find_lexicon(pairs: Sequence[Pair], *, tolerance: float = 0.2) -> Lexicon:
 
 def _why(together: Counter[str], pairs: int, targets: Places, total: int, tolerance: float) -> str:
     """The reason why a word that occurs in ``pairs`` of ``total`` pairs has no translation."""
+    together = Counter({t: n for t, n in together.items() if not is_filler(t)})
     own = [t for t, n in together.items() if n == len(targets[t]) and n > 1]
     if len(own) > 1:
         return f"has several translations: {_list(own)}"
@@ -191,4 +193,4 @@ def _rivals(word: str, words: Places, best: str, partners: Places) -> list[str]:
 
 
 def _list(words: Iterable[str]) -> str:
-    return ", ".join(words)
+    return ", ".join(word for word in words if not is_filler(word))

@@ -2,7 +2,8 @@
 
 The classes say how. A phrase becomes one symbol, by longest match; another spelling becomes the
 word that it stands for; a word that joins an open class becomes one of the places of the class, in
-order of appearance. Writing spells the symbols out again.
+order of appearance. A target form that the words around it choose becomes the first word of its row
+and a mark. Writing spells the symbols out again.
 """
 
 import re
@@ -110,7 +111,8 @@ class Reading:
         if not self.classes:
             return words
         names = {word: place for place, word in read.names.items()}
-        return self._symbols(words, self._phrases[1], names, joining=False)
+        symbols = self._symbols(words, self._phrases[1], names, joining=False)
+        return tuple(part for symbol in symbols for part in self.inflected.get(symbol, (symbol,)))
 
     def pair(self, pair: Pair) -> Pair:
         """Read both sides of a pair."""
@@ -136,7 +138,7 @@ class Reading:
         """The words of a target, given its source."""
         out: list[str] = []
         tied = ""
-        for symbol in symbols:
+        for symbol in join_forms(symbols, self.inflected):
             words = self._spelled.get(symbol) or (read.names.get(symbol, symbol),)
             if words[-1].endswith(TIE):
                 tied += words[-1].removesuffix(TIE)
@@ -243,6 +245,11 @@ class Reading:
         return {word: sorted(some, key=lambda it: -len(it[0])) for word, some in found.items()}
 
     @cached_property
+    def inflected(self) -> dict[str, tuple[str, str]]:
+        """The target forms that the words around them choose, each as two symbols."""
+        return {form: two for c in self.classes for form, two in c.inflected.items()}
+
+    @cached_property
     def _spelled(self) -> dict[str, Words]:
         """The words of target symbols that are phrases."""
         words = {w: self.spelled(w) for c in self.classes for w in c.words[1] if not is_filler(w)}
@@ -251,6 +258,20 @@ class Reading:
     def spelled(self, text: str) -> Words:
         """The words of a cell of a class."""
         return tuple(text) if self.characters else tuple(text.split()) or (text,)
+
+
+def join_forms(symbols: Words, inflected: Mapping[str, tuple[str, str]]) -> Words:
+    """The symbols with one form for each word and the mark after it; other marks are left out.
+
+    >>> join_forms(("SEE", "DER", "‹+ acc›"), {"DEN": ("DER", "‹+ acc›")})
+    ('SEE', 'DEN')
+    """
+    if not inflected:
+        return symbols
+    forms = {two: form for form, two in inflected.items()}
+    marks = {mark for _, mark in forms}
+    pairs = zip(symbols, (*symbols[1:], ""), strict=True)
+    return tuple(forms.get(two, two[0]) for two in pairs if two[0] not in marks)
 
 
 def _longest(words: Words, i: int, phrases: Phrases) -> tuple[int, str] | None:

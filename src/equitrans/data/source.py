@@ -98,7 +98,7 @@ class Data:
         """Class words in no training or validation pair: misspelled, or known by symmetry only."""
         pairs = self.read.train + self.read.valid
         seen_source = {w for p in pairs for w in p.source}
-        seen_target = {w for p in pairs for w in p.target}
+        seen_target = {w for p in (*pairs, *self.train, *self.valid) for w in p.target}
         return [
             word
             for c in self.classes

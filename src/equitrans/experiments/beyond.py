@@ -235,13 +235,15 @@ class Results:
 
 def make_beyond(benchmarks: Iterable[Benchmark], results: Results) -> str:
     """One table for each benchmark: figures of all trainings but curves, and published ones."""
-    parts = ["## Beyond SCAN"]
+    parts = ["## Figures"]
     for benchmark in benchmarks:
         records = results.of(benchmark.name)
         groups: dict[str, list[Record]] = {}
         for each in benchmark.trainings:
             if not each.is_point and each.title in records:
                 groups.setdefault(each.name, []).append(records[each.title])
+        if not groups:
+            continue
         lines = [_line(name, group, benchmark.tests) for name, group in groups.items()]
         for row in benchmark.published:
             cells = [row["figures"].get(test) for test in benchmark.tests]

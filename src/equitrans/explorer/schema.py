@@ -66,14 +66,13 @@ class Word:
 
 @dataclass(frozen=True)
 class Guess:
-    """A target of a command with its probability."""
+    """A target of a command, its probability, and ``by`` which part of the model it was written."""
 
     words: Words
     log_prob: float
     prob: float
     finished: bool
     by: str | None
-    """The part of the model that wrote it: rules or second."""
 
 
 @dataclass(frozen=True)

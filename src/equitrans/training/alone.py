@@ -69,6 +69,7 @@ def plain_state(trained: Trained) -> dict[str, Any]:
         "symbols": list(symmetry.source_classes[N_SPECIAL:]),
         "phrases": {w: [[list(p), s] for p, s in some] for w, some in reading._phrases[0].items()},
         "spelled": {symbol: list(words) for symbol, words in reading._spelled.items()},
+        "inflected": [[*two, form] for form, two in reading.inflected.items()],
         "listed": sorted(reading._listed),
         "open": open_classes,
         "homes": {w - N_SPECIAL: [home.column, home.row] for w, home in homes.items()},

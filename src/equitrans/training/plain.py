@@ -45,6 +45,8 @@ class Answerer:
             for first, some in state["phrases"].items()
         }
         self.spelled = {symbol: tuple(words) for symbol, words in state["spelled"].items()}
+        self.forms = {(stem, mark): form for stem, mark, form in state["inflected"]}
+        self.marks = {mark for _, mark in self.forms}
         self.listed = frozenset(state["listed"])
         self.open = [
             (name, pattern and re.compile(pattern), places, frozenset(after))
@@ -205,8 +207,11 @@ class Answerer:
         """The words of a target."""
         out: list[str] = []
         tied = ""
-        for number in target:
-            symbol = self.target[number]
+        symbols = [self.target[number] for number in target]
+        for symbol, mark in zip(symbols, [*symbols[1:], ""], strict=True):
+            if symbol in self.marks:
+                continue
+            symbol = self.forms.get((symbol, mark), symbol)
             words = self.spelled.get(symbol) or (names.get(symbol, symbol),)
             if words[-1].endswith(TIE):
                 tied += words[-1].removesuffix(TIE)
