@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from equitrans.data import Pair
 from equitrans.errors import DataError, EquitransError
 from equitrans.explorer import comparison, schema, summaries, views
-from equitrans.explorer.differences import Comparison
+from equitrans.explorer.differences import Comparison, Differences
 from equitrans.explorer.lessons import Lessons
 from equitrans.explorer.queue import BusyError, WorkQueue
 from equitrans.explorer.registry import MissingRunError, Question, Registry
@@ -265,21 +265,21 @@ def _add_learning(app: FastAPI, registry: Registry, queue: WorkQueue, lessons: L
             await queue.run(lambda: _json(schema.Relearned, lessons.ask(run, tuple(answer))))
         )
 
-    @app.get("/api/models/{run}/differences", response_model=schema.Differences, responses=PROBLEMS)
+    @app.get("/api/models/{run}/differences", response_model=Differences, responses=PROBLEMS)
     async def differences(run: Run, other: OtherRun) -> Response:
         """The sentences that two models answer differently; the first request starts the search."""
 
-        def view() -> schema.Differences:
+        def view() -> Differences:
             found = comparisons.get((run, other))
             if found is None:
                 found = Comparison(registry.find(run), registry.find(other))
                 if found.missing is not None:
-                    return schema.Differences("missing", found.missing)
+                    return Differences("missing", found.missing)
                 comparisons[run, other] = found
                 queue.advance(found.steps())
             return found.report()
 
-        return _response(await queue.run(lambda: _json(schema.Differences, view())))
+        return _response(await queue.run(lambda: _json(Differences, view())))
 
 
 _adapter = lru_cache(TypeAdapter)

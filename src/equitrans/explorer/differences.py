@@ -3,18 +3,43 @@
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from equitrans.analysis import Prediction
 from equitrans.data import Pair
 from equitrans.explorer.entry import Entry
-from equitrans.explorer.schema import Differences, Differing
 from equitrans.training import Trained
 
 CHUNK, CHUNK_SECONDS = 16, 0.15
 """Number of sentences asked at once; a chunk that takes longer halves the next one."""
 SHOWN = 100
 """Largest number of sentences in a response."""
+
+
+@dataclass(frozen=True)
+class Differing:
+    """A sentence, its target, and two answers, or the reasons why there are none."""
+
+    command: str
+    target: str
+    one: str
+    other: str
+    right: tuple[bool, bool]
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The sentences of a test set that two models answer differently, found so far."""
+
+    state: Literal["missing", "working", "done", "failed"]
+    missing: str | None = None
+    test_set: str = ""
+    done: int = 0
+    of: int = 0
+    right: tuple[int, int] = (0, 0)
+    differing: int = 0
+    sentences: tuple[Differing, ...] = ()
 
 
 class Comparison:

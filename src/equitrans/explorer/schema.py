@@ -323,28 +323,3 @@ class Relearned:
     """Number of sentences that both models were asked."""
     differing: int = 0
     changed: tuple[Changed, ...] = ()
-
-
-@dataclass(frozen=True)
-class Differences:
-    """The sentences of a test set that two models answer differently, found so far."""
-
-    state: Literal["missing", "working", "done", "failed"]
-    missing: str | None = None
-    test_set: str = ""
-    done: int = 0
-    of: int = 0
-    right: tuple[int, int] = (0, 0)
-    differing: int = 0
-    sentences: tuple["Differing", ...] = ()
-
-
-@dataclass(frozen=True)
-class Differing:
-    """A sentence, its target, and two answers, or the reasons why there are none."""
-
-    command: str
-    target: str
-    one: str
-    other: str
-    right: tuple[bool, bool]

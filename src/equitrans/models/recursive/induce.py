@@ -104,7 +104,7 @@ def induce(seen: Observations, report: Report | None = None, *, quick: bool = Fa
     if not quick and _suggests_juxtaposition(best.grammar):
         try_start(Grammar(_single_word_rules(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
-    other = _with_primitives(short, code, best, report)
+    other = None if quick and not best.lost else _with_primitives(short, code, best, report)
     if other is not None:
         found, best = [other], other
     # the order of rules does not matter: two starts often find one grammar
