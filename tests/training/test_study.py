@@ -51,7 +51,14 @@ def test_the_model_has_the_figures_of_its_judgement(study):
 
 def test_the_page_names_classes_rules_unexplained_pairs_and_suggestions(study):
     page = str(study)
-    for text in ("lamp → LAMP", "twice", "Held-out pairs", "Unexplained: 1 pair", "Write next"):
+    for text in (
+        "lamp → LAMP",
+        "twice",
+        "Held-out pairs",
+        "forms are few",
+        "Unexplained: 1 pair",
+        "Write next",
+    ):
         assert text in page
     assert "stop the fan twice → LAMP start" in page
     content = json.loads(json.dumps(study.to_dict()))

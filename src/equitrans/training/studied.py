@@ -20,6 +20,9 @@ WORDS = 6
 THIN = 1
 """Number of pairs up to which the support of a rule is thin."""
 
+FEW_FORMS = 10
+"""Number of forms below which the page warns that the judgement says little."""
+
 Row = tuple[str, ...]
 
 
@@ -112,6 +115,10 @@ def _judged(study: "Study") -> tuple[str, list[str], list[Row]]:
         f"refused {held.report.refused}, wrong {held.wrong}",
         f"sure answers (odds above 9 to 1): {sure}, of which {sure_right} are right",
     ]
+    if (forms := len(set(held.report.templates))) < FEW_FORMS:
+        about.append(
+            f"{forms} forms are few: a held-out form takes its words along, and is refused"
+        )
     if study.second is not None:
         answered, right = held.second
         about.append(f"the second model answers {answered} of the refused, {right} of them rightly")
