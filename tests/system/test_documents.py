@@ -86,9 +86,9 @@ def test_most_commands_run_and_many_outputs_are_compared(outcomes):
     skipped = [line for found in outcomes.values() for line, _ in found["skipped"]]
     assert ran >= 60
     assert sum(found["compared"] for found in outcomes.values()) >= 45
-    # skipped: installations, downloads, accounts, clusters, servers, and hours of training
-    assert len([line for line in skipped if line.startswith("equitrans")]) <= 29, skipped
-    assert len(skipped) <= 59, skipped
+    # skipped: installations, downloads, accounts, clusters, servers, other data, hours of training
+    assert len([line for line in skipped if line.startswith("equitrans")]) <= 36, skipped
+    assert len(skipped) <= 70, skipped
 
 
 def test_pictures_have_at_most_100_kb():

@@ -112,14 +112,17 @@ def _add_pages(app: FastAPI) -> None:
 def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
     """Add everything under /api."""
     described: dict[str, schema.Model] = {}
+    overviews: dict[tuple[str, ...], bytes] = {}
 
-    def overview() -> bytes:
-        for name in tuple(registry.entries):
+    def overview(names: tuple[str, ...]) -> bytes:
+        for name in names:
             if name not in described:
                 described[name] = registry.find(name).describe()
-        return _json(schema.Models, schema.Models(tuple(described.values())))
+        overviews.clear()
+        overviews[names] = _json(schema.Models, schema.Models(tuple(described.values())))
+        return overviews[names]
 
-    overview()
+    overview(tuple(registry.entries))
 
     async def reply(
         request: Request, kind: type, view: Callable[[], object], *questions: Question
@@ -146,7 +149,10 @@ def _add_routes(app: FastAPI, registry: Registry, queue: WorkQueue) -> None:
     @app.get("/api/models", response_model=schema.Models)
     async def list_models() -> Response:
         """All models of the page."""
-        return _response(await queue.run(overview))
+        names = tuple(registry.entries)
+        if (found := overviews.get(names)) is None:  # models were learned since
+            found = await queue.run(lambda: overview(names))
+        return _response(found)
 
     @route("commands", schema.Suggestions)
     async def commands(request: Request, run: Run, like: Command = "") -> Response:

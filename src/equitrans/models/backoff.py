@@ -197,8 +197,8 @@ def least_confidence(answers: Sequence[tuple[float, bool]], wrong: float) -> flo
     An answer is its probability and whether it is right. The result is 0 if all answers will do,
     and 1 if none will.
 
-    >>> least_confidence([(0.9, True), (0.8, True), (0.4, False), (0.2, False)], 0.1)
-    0.6
+    >>> least_confidence([(0.9, True), (0.75, True), (0.25, False), (0.2, False)], 0.1)
+    0.5
     """
     ranked = sorted(answers, reverse=True)
     errors, kept = 0, 0
