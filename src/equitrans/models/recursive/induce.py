@@ -10,6 +10,7 @@ that cost more than they save are dropped.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from equitrans.models.recursive.analogy import complete
 from equitrans.models.recursive.description import Code
@@ -21,6 +22,9 @@ from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
 
 SHORT = 100
 """Number of the shortest observations that choose among the starting grammars."""
+
+DECLARED = 10.0
+"""Bits that primitives cost a grammar, however few there are."""
 
 GIVE_UP = 2.0
 """A start is given up when its rules and exceptions take this multiple of the best bits so far."""
@@ -167,16 +171,23 @@ def _class_words(observations: Iterable[Observation]) -> list[Rule]:
 def _with_primitives(
     short: Sequence[Observation], code: Code, plain: Induction, report: Report | None
 ) -> Induction | None:
-    """The best grammar with primitives on sequences of class words; None unless it takes fewer bits
-    than a plain grammar.
+    """The best grammar with primitives on sequences of class words.
+
+    None unless it takes clearly fewer bits than a plain grammar, and None without sequences: no
+    word stands beside one of its own class.
     """
+    translated = {rule.left[0] for rule in _class_words(short)}
+    if not any(a == b and a in translated for o in short for a, b in pairwise(o.form)):
+        return None
     code, memory = replace(code, primitives=True), Memory()
     best = plain
     for at_end in (True, False):
         start = Grammar(_sequences(short, at_end))
-        learner = Learner(short, code, start, limit=best.bits, report=report, memory=memory)
+        limit = GIVE_UP * best.bits
+        learner = Learner(short, code, start, limit=limit, report=report, memory=memory)
         found = _induce(learner)
-        if found.bits < best.bits and any(rule.has_primitives for rule in found.grammar.rules):
+        saved = best.bits - found.bits - (DECLARED if best is plain else 0.0)
+        if saved > 0 and any(rule.has_primitives for rule in found.grammar.rules):
             best = found
     return None if best is plain else best
 
