@@ -50,7 +50,7 @@ def parts(forms: Mapping[Form, Tree | None], grammar: Grammar) -> tuple[Form, ..
     """Parts of forms, given with their derivations, that may be sentences: they begin and end as
     some form does, and are constituents or stand between words that join constituents. Some have a
     symbol replaced by one that has the same neighbours. None is a form itself; the shortest come
-    first. If no part is a constituent, all that begin and end like forms are parts.
+    first. If most forms have no derivation, all that begin and end like forms may be parts.
 
     >>> parts(dict.fromkeys([(1, 2), (1, 2, 3, 1, 2, 4), (1, 4)]), Grammar())
     ((1, 2, 4), (1, 2, 3, 1, 2))
@@ -72,7 +72,8 @@ def parts(forms: Mapping[Form, Tree | None], grammar: Grammar) -> tuple[Form, ..
                     (found if (i, j) in nodes or apart else others)[form[i:j]] = None
         if len(found) + len(others) > 4 * MOST:
             break
-    found = found or others
+    if not found and 2 * sum(tree is None for tree in forms.values()) > len(forms):
+        found = others
     alike = _alike(known)
     for form in [form for form in (*known, *found) if len(form) <= SHORT]:
         for i, symbol in enumerate(form):
