@@ -16,7 +16,7 @@ from equitrans.models.direct import Answer, Hypothesis
 from equitrans.models.recursive import Derivation, RecursiveTransducer
 from equitrans.paper import EOS, PAD, Autoregressive, Batch, Model, Moment, Parts, Symmetry
 
-Search = Callable[[Autoregressive, Int[Tensor, "b n"]], list[list[Hypothesis[int]]]]
+Search = Callable[[Autoregressive, Tensor], list[list[Hypothesis[int]]]]
 """A function that gives the best targets of each source under a model, best first."""
 
 SCORED = 512
