@@ -1,7 +1,6 @@
 """The sentences that two models answer differently, found in the background."""
 
 import logging
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -9,10 +8,11 @@ from typing import Literal
 from equitrans.analysis import Prediction
 from equitrans.data import Pair
 from equitrans.explorer.entry import Entry
+from equitrans.explorer.evaluation import in_chunks
 from equitrans.training import Trained
 
-CHUNK, CHUNK_SECONDS = 16, 0.15
-"""Number of sentences asked at once; a chunk that takes longer halves the next one."""
+CHUNK = 16
+"""Largest number of sentences asked at once."""
 SHOWN = 100
 """Largest number of sentences in a response."""
 
@@ -59,14 +59,8 @@ class Comparison:
 
     def steps(self) -> Iterator[None]:
         """Ask one chunk per step. An exception ends the comparison, and the report says so."""
-        size = CHUNK
         try:
-            while chunk := self._pairs[self._done : self._done + size]:
-                begun = time.thread_time()
-                self._compare(chunk)
-                if time.thread_time() - begun > CHUNK_SECONDS:
-                    size = max(1, size // 2)
-                yield
+            yield from in_chunks(self._pairs, self._compare, CHUNK)
             self._state = "done"
         except Exception:
             self._state = "failed"

@@ -4,10 +4,10 @@ import logging
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Literal
+from typing import Literal, TypeVar
 
 from equitrans.data import Pair, representative
 from equitrans.errors import DataError
@@ -26,6 +26,20 @@ TEMPLATES = 200
 """Number of templates to choose from, those with the largest share of mistakes first."""
 
 Which = Literal["test", "validation", "training"]
+Item = TypeVar("Item")
+
+
+def in_chunks(
+    items: Iterable[Item], work: Callable[[list[Item]], None], size: int
+) -> Iterator[None]:
+    """Work on up to ``size`` items per step, and on half of them after a step that took long."""
+    waiting = iter(items)
+    while chunk := list(islice(waiting, size)):
+        begun = time.thread_time()
+        work(chunk)
+        if time.thread_time() - begun > CHUNK_SECONDS:
+            size = max(1, size // 2)
+        yield
 
 
 class Evaluation:
@@ -63,13 +77,11 @@ class Evaluation:
             orbits.setdefault(key, []).append(pair)
             if number % GROUPED == 0:
                 yield
-        waiting, size = iter(orbits.values()), CHUNK
-        while chunk := [pair for orbit in islice(waiting, size) for pair in orbit]:
-            begun = time.thread_time()
-            self._evaluate(chunk)
-            if time.thread_time() - begun > CHUNK_SECONDS:
-                size = max(1, size // 2)
-            yield
+        yield from in_chunks(
+            orbits.values(),
+            lambda some: self._evaluate([pair for orbit in some for pair in orbit]),
+            CHUNK,
+        )
 
     def _evaluate(self, chunk: Sequence[Pair]) -> None:
         best = self._trained.predict([pair.source for pair in chunk])
