@@ -5,9 +5,9 @@
     python bench/fleet.py table1 --only "the paper's" --device cuda --jobs 24 --out found.jsonl
     python bench/fleet.py --merge found.jsonl --records records
 
-This does what ``equitrans reproduce`` does, with two differences. It needs torch, jaxtyping and
-safetensors only, and it writes each record to one file, which another machine can merge into its
-records. On a GPU, many small trainings at once need NVIDIA's multi-process service (second line):
+This does what ``equitrans reproduce`` does, with three differences. The longest trainings start
+first. It needs torch, jaxtyping and safetensors only. It writes each record to one file, which
+another machine can merge into its records. On a GPU, many small trainings at once need NVIDIA's multi-process service (second line):
 each replays a CUDA graph of small kernels, which fill a part of the GPU only.
 """
 
@@ -31,6 +31,10 @@ from equitrans.experiments import (
     search_names,
 )
 
+USUAL_UPDATES = 7500
+SCAN_PAIRS = 15000
+"""Number of training pairs of a SCAN split, about."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -38,6 +42,7 @@ def main() -> None:
     )
     parser.add_argument("experiments", nargs="*", help="names of tables and searches")
     parser.add_argument("--only", action="append", help="only systems with one of these texts")
+    parser.add_argument("--without", action="append", help="no systems with one of these texts")
     parser.add_argument("--splits", help="only these splits, separated by commas")
     parser.add_argument("--seeds", type=int, help="at most this many seeds per table cell")
     parser.add_argument("--scan-dir", help="folder of the official SCAN files")
@@ -54,7 +59,7 @@ def main() -> None:
             record = json.loads(line)
             records.add(Job.of_record(record), record)
         return
-    jobs = records.missing(wanted(asked))
+    jobs = sorted(records.missing(wanted(asked)), key=n_updates, reverse=True)
     print(f"{len(jobs)} trainings", flush=True)
     orders = (Order(job, str(asked.runs / job.name), asked.scan_dir, asked.device) for job in jobs)
     started = time.monotonic()
@@ -80,11 +85,27 @@ def wanted(asked: argparse.Namespace) -> Iterator[Job]:
             yield from (job for _, job in load_search(name).drawn(official=official))
             continue
         experiment = load(name).restricted(seeds=asked.seeds)
-        texts = [text.lower() for text in asked.only or [""]]
-        rows = [row for row in experiment.rows if any(t in row.name.lower() for t in texts)]
+        rows = [
+            row
+            for row in experiment.rows
+            if contains(row.name, asked.only or [""]) and not contains(row.name, asked.without)
+        ]
         for job in replace(experiment, rows=tuple(rows)).jobs(official=official):
             if asked.splits is None or job.config.data.split in asked.splits.split(","):
                 yield job
+
+
+def contains(name: str, texts: list[str] | None) -> bool:
+    """True if a name contains one of the texts, in any case of letters."""
+    return any(text.lower() in name.lower() for text in texts or [])
+
+
+def n_updates(job: Job) -> float:
+    """The number of updates of a job, about; the longest jobs start first."""
+    training = job.config.training
+    if training.updates is None and training.epochs is None:
+        return USUAL_UPDATES
+    return training.updates or SCAN_PAIRS * (training.epochs or 0) / training.batch
 
 
 if __name__ == "__main__":
