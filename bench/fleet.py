@@ -7,8 +7,9 @@
 
 This does what ``equitrans reproduce`` does, with three differences. The longest trainings start
 first. It needs torch, jaxtyping and safetensors only. It writes each record to one file, which
-another machine can merge into its records. On a GPU, many small trainings at once need NVIDIA's multi-process service (second line):
-each replays a CUDA graph of small kernels, which fill a part of the GPU only.
+another machine can merge into its records. On a GPU, many small trainings at once need NVIDIA's
+multi-process service (second line): each replays a CUDA graph of small kernels, which fill a part
+of the GPU only.
 """
 
 import argparse

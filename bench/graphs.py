@@ -1,18 +1,23 @@
 """Check the CUDA graphs of training on a GPU; exit with status 1 if they compute something else.
 
-    python bench/graphs.py
+    python bench/graphs.py --out records/reliability/graphs.json
 
 1. Dropout differs between two replays of one graph.
 2. Fifty updates without dropout give the weights that the CPU gives, within rounding error.
 """
 
+import argparse
+import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import torch
 
 from equitrans.data import Rows, load_split
 from equitrans.data.scan import CLASSES
+from equitrans.experiments import machine
 from equitrans.models import AttentionConfig, GordonConfig, TransducerConfig, build
 from equitrans.models.configs import ModelConfig
 from equitrans.paper import Model, Symmetry
@@ -30,30 +35,51 @@ CONFIGS: dict[str, ModelConfig] = {
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, help="JSON file for the figures")
+    args = parser.parse_args()
     if not torch.cuda.is_available():
         print("no GPU; nothing is checked")
         return 1
     torch.set_default_dtype(torch.float64)
-    wrong = list(_problems())
-    print("\n".join(wrong) or "CUDA graphs compute what the CPU computes, with fresh dropout")
-    return 1 if wrong else 0
-
-
-def _problems() -> Iterator[str]:
+    figures: dict[str, Any] = {
+        "updates": UPDATES,
+        "graphs recorded": {},
+        "largest difference of a weight": {},
+        "losses of one batch with dropout": replayed(TransducerConfig(dropout=0.5, warm_start=0.0)),
+        "losses of one batch without": replayed(TransducerConfig(dropout=0.0, warm_start=0.0)),
+    }
     for name, config in CONFIGS.items():
         cpu, gpu = (trained(config, device) for device in ("cpu", "cuda"))
-        if gpu.recorder is None:
-            yield f"{name}: no graph was recorded"
-        worst = max(
+        figures["graphs recorded"][name] = gpu.recorder is not None
+        figures["largest difference of a weight"][name] = max(
             float((a - b.cpu()).abs().max())
             for a, b in zip(cpu.model.parameters(), gpu.model.parameters(), strict=True)
         )
-        print(f"{name}: largest difference of a weight after {UPDATES} updates {worst:.1e}")
+    problems = list(wrong(figures))
+    record = json.dumps(machine("cuda") | figures | {"problems": problems}, indent=1)
+    print(record)
+    if args.out:
+        args.out.write_text(record + "\n", encoding="utf-8")
+    return 1 if problems else 0
+
+
+def wrong(figures: dict[str, Any]) -> Iterator[str]:
+    """What the figures show to be wrong; the last one is a control of the first."""
+    for name, recorded in figures["graphs recorded"].items():
+        if not recorded:
+            yield f"{name}: no graph was recorded"
+    for name, worst in figures["largest difference of a weight"].items():
         if worst > 1e-6:
             yield f"{name}: weights differ from the CPU's by {worst:.1e}"
-    dropped = TransducerConfig(dropout=0.5, warm_start=0.0)
-    if len(losses := replayed(dropped)) != len(set(losses)):
-        yield f"dropout repeats: losses of one batch are {losses}"
+    losses = figures["losses of one batch with dropout"]
+    if len(set(losses)) < len(losses):
+        yield "dropout repeats between replays"
+    losses = figures["losses of one batch without"]
+    if max(losses) - min(losses) > 1e-6:
+        yield "losses differ between replays although nothing is dropped"
 
 
 def trained(config: ModelConfig, device: str) -> TrainState:
