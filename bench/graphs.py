@@ -17,7 +17,7 @@ import torch
 
 from equitrans.data import Rows, load_split
 from equitrans.data.scan import CLASSES
-from equitrans.experiments import machine
+from equitrans.experiments.jobs import machine
 from equitrans.models import AttentionConfig, GordonConfig, TransducerConfig, build
 from equitrans.models.configs import ModelConfig
 from equitrans.paper import Model, Symmetry
