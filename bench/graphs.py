@@ -55,7 +55,7 @@ def main() -> int:
         cpu, gpu = (trained(config, device) for device in ("cpu", "cuda"))
         figures["graphs recorded"][name] = gpu.recorder is not None
         figures["largest difference of a weight"][name] = max(
-            float((a - b.cpu()).abs().max())
+            float((a.detach() - b.detach().cpu()).abs().max())
             for a, b in zip(cpu.model.parameters(), gpu.model.parameters(), strict=True)
         )
     problems = list(wrong(figures))
