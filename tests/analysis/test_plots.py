@@ -2,7 +2,7 @@
 
 import pytest
 
-from equitrans.analysis.plots import draw_curves, draw_lengths, draw_seeds, draw_trials
+from equitrans.analysis.plots import draw_bands, draw_curves, draw_lengths, draw_seeds, draw_trials
 
 
 @pytest.mark.parametrize(("losses", "scale"), [((0.0, 1.0), "linear"), ((0.1, 1.0), "log")])
@@ -29,5 +29,19 @@ def test_lengths_are_shares_of_right_pairs_in_order():
 
 def test_no_two_of_ten_curves_look_alike():
     curve = {"updates": [1, 2], "train_loss": [1.0, 0.5], "valid_loss": [1.0, 0.5]}
-    lines = draw_curves({f"seed {n}": curve for n in range(10)}).axes[0].lines[1::2]
-    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 10
+    lines = draw_curves({f"seed {n}": curve for n in range(10)}).axes[0].lines
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == len(lines) == 10
+
+
+def test_many_systems_are_drawn_in_panels_by_their_first_words():
+    names = [f"{kind}, {classes}" for kind in ("sum", "max") for classes in "abcd"]
+    bands = {name: {1.0: [3.0, 50.0, 99.0]} for name in [*names, "Gordon et al.", "Liu et al."]}
+    figure = draw_bands(bands, {"sum, a": {1.0: 42.0}})
+    labels = [
+        [text.get_text() for text in axes.get_legend().get_texts()] for axes in figure.axes[:3]
+    ]
+    assert [len(group) for group in labels] == [5, 5, 3]
+    assert labels[2] == ["Gordon et al.", "Liu et al.", "published"]
+    median, published, *_ = figure.axes[0].lines
+    assert median.get_ydata().tolist() == [50.0]
+    assert published.get_ydata().tolist() == [42.0]

@@ -68,18 +68,21 @@ def draw_orbits(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
 
 def draw_curves(curves: Mapping[str, Mapping[str, Sequence[int | float | None]]]) -> Figure:
     """Losses over updates, one color per run: training thin and dashed, validation solid, or
-    dotted where a color is used again.
+    dotted where a color is used again. Of many runs only the validation losses are drawn.
     """
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     panel = figure.subplots()
+    few = len(curves) < len(COLORS)
     for place, (name, curve) in enumerate(curves.items()):
         color = COLORS[place % len(COLORS)]
         training, validation = (_points(curve, loss) for loss in ("train_loss", "valid_loss"))
-        panel.plot(*training.T, ls="--", lw=0.9, alpha=0.6, color=color)
+        if few:
+            panel.plot(*training.T, ls="--", lw=0.9, alpha=0.6, color=color)
         panel.plot(*validation.T, color=color, ls=("-", ":")[place // len(COLORS) % 2], label=name)
     panel.set_yscale("log")
     panel.set_xlabel("updates")
-    panel.set_ylabel("−log p per pair (dashed: the loss in training)")
+    dashed = " (dashed: the loss in training)" if few else ", validation"
+    panel.set_ylabel(f"−log p per pair{dashed}")
     panel.grid(alpha=0.3)
     panel.legend(fontsize=7)
     return figure
@@ -99,36 +102,47 @@ def draw_bands(
     unit: str = " %",
     what: str = "commands to learn from",
 ) -> Figure:
-    """Exact match over the amount of data, on a logarithmic axis: a line for the mean of the
+    """Exact match over the amount of data, on a logarithmic axis: a line for the median of the
     seeds, a dot for each seed, and a dashed line of the same color for published values.
+
+    Many systems are drawn in several panels: those with the same first words, up to a comma, share
+    one.
     """
-    figure = Figure(figsize=(7.0, 4.6), layout="constrained")
-    panel = figure.subplots()
-    for place, (name, band) in enumerate(bands.items()):
-        shares = list(band)
-        color, mark = COLORS[place % len(COLORS)], MARKERS[place % len(MARKERS)]
-        style = ("-", ":")[place // len(COLORS) % 2]
-        panel.plot(shares, [np.mean(band[x]) for x in shares], style, label=name, color=color)
-        for x in shares:
-            panel.scatter([x] * len(band[x]), band[x], s=12, marker=mark, color=color, alpha=0.6)
-    colors = {name: COLORS[place % len(COLORS)] for place, name in enumerate(bands)}
-    for name, values in published.items():
-        panel.plot(
-            list(values),
-            list(values.values()),
-            "--",
-            lw=1,
-            label=f"{name}, published",
-            color=colors.get(name, "0.5"),
-        )
-    panel.set_xscale("log", base=2)
-    shares = sorted({x for band in (*bands.values(), *published.values()) for x in band})
-    panel.set_xticks(shares, [f"{x:g}{unit}" for x in shares])
-    panel.set_xlabel(what)
-    panel.set_ylabel("exact match, %")
-    panel.grid(alpha=0.3)
-    panel.legend(fontsize=7)
+    groups = _groups(list(bands))
+    rows, columns = (1, 1) if len(groups) == 1 else (-(-len(groups) // 2), 2)
+    figure = Figure(figsize=(7.0, 4.6 if rows == 1 else 2.7 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat
+    for panel, names in zip(panels, groups, strict=False):
+        for place, name in enumerate(names):
+            band, color = bands[name], COLORS[place % len(COLORS)]
+            medians = [float(np.median(seeds)) for seeds in band.values()]
+            panel.plot(list(band), medians, label=name, color=color)
+            points = [(x, y) for x, seeds in band.items() for y in seeds]
+            mark = MARKERS[place % len(MARKERS)]
+            panel.scatter(*zip(*points, strict=True), s=12, marker=mark, color=color, alpha=0.6)
+            if values := published.get(name):
+                panel.plot(*zip(*values.items(), strict=True), "--", lw=1, color=color)
+        if published:
+            panel.plot([], [], "--", lw=1, color="0.5", label="published")
+        panel.set_xscale("log", base=2)
+        shares = sorted({x for band in bands.values() for x in band})
+        panel.set_xticks(shares, [f"{x:g}{unit}" for x in shares])
+        panel.grid(alpha=0.3)
+        panel.legend(fontsize=7)
+    figure.supxlabel(what, fontsize="medium")
+    figure.supylabel("exact match, %", fontsize="medium")
     return figure
+
+
+def _groups(names: Sequence[str]) -> list[list[str]]:
+    """Names in groups of at most eight with the same first words; names alone share the last."""
+    if len(names) <= len(COLORS):
+        return [list(names)]
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.partition(",")[0], []).append(name)
+    alone = [name for group in groups.values() if len(group) == 1 for name in group]
+    return [group for group in groups.values() if len(group) > 1] + ([alone] if alone else [])
 
 
 def draw_seeds(

@@ -121,10 +121,24 @@ def _curves(paths: Sequence[Path]) -> dict[str, Curve]:
 
 
 def _differences(names: Sequence[str]) -> list[str]:
-    """The names without the settings that all of them share."""
+    """The names without the settings that all of them share, or all names of the same model.
+
+    A name is a path, or SPLIT, MODEL, SETTING, SETTING ….
+    """
+    if len(names) == 1:
+        return list(names)
     parts = [name.split(", ") for name in names]
-    common = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
-    return [", ".join(p for p in part if p not in common) or "default" for part in parts]
+    shared = set.intersection(*map(set, parts))
+    kinds = {part[1] for part in parts if len(part) > 1}
+    of_kind = {
+        kind: set.intersection(*(set(part) for part in parts if kind in part[1:2])) - {kind}
+        for kind in kinds
+    }
+    left = [
+        [p for p in part if p not in shared | of_kind.get("".join(part[1:2]), set())]
+        for part in parts
+    ]
+    return [", ".join(part) or "default" for part in left]
 
 
 def _read_curves(path: Path) -> list[tuple[str, Curve]]:
