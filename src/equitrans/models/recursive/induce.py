@@ -30,7 +30,7 @@ LONG = 10
 """Median length of the shortest observations from which on fragments are tried first."""
 
 FRAGMENT_STARTS = 3
-"""Largest number of other grammars of fragments that are tried."""
+"""Largest number of grammars of fragments that are tried."""
 
 UNEXPLAINED = 0.2
 """Share of pairs without an explanation; above it rules are looked for in another way."""
@@ -101,7 +101,8 @@ def _fragment_grammars(seen: Observations, report: Report | None) -> list[Gramma
     if not pieces:
         return []
     best = _induce_from(replace(seen, all=tuple(pieces)), pieces, (), report, fragmented=True)
-    return [best.grammar, *(other.grammar for other in best.others[:FRAGMENT_STARTS])]
+    found = [best.grammar, *(other.grammar for other in best.others)]
+    return sorted(found, key=lambda it: -_derived(seen.all[:SHORT], it))[:FRAGMENT_STARTS]
 
 
 def _induce_from(
@@ -172,7 +173,8 @@ def _induce_from(
     if not (quick or starts or fragmented) and _suggests_juxtaposition(best.grammar):
         try_start(Grammar(_single_word_rules(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
-    other = None if quick and not best.lost else _with_primitives(short, code, best, report)
+    settled = fragmented or ((quick or starts) and not best.lost)
+    other = None if settled else _with_primitives(short, code, best, report)
     if other is not None:
         found, best = [other], other
     # the order of rules does not matter: two starts often find one grammar
