@@ -144,6 +144,9 @@ def _induce_from(
             try_start(start)
     for start in starts:
         try_start(start)
+    if starts:
+        # pieces of constituents may be fragments: they mislead where sentences explain themselves
+        try_start(Grammar(_class_words(short)))
     if not starts and not (quick and drafts):
         try_start(Grammar())
     best = min(found, key=lambda induced: induced.bits)
