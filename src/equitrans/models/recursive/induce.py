@@ -8,13 +8,16 @@ that cost more than they save are dropped.
 """
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from equitrans.models.recursive.analogy import complete
+from equitrans.models.recursive.chart import parse
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.differences import translated_words
+from equitrans.models.recursive.fragments import fragments
 from equitrans.models.recursive.memory import Memory
 from equitrans.models.recursive.observe import Observation, Observations
 from equitrans.models.recursive.passes import Learner, Report
@@ -22,6 +25,15 @@ from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
 
 SHORT = 100
 """Number of the shortest observations that choose among the starting grammars."""
+
+LONG = 10
+"""Median length of the shortest observations from which on fragments are tried first."""
+
+FRAGMENT_STARTS = 3
+"""Largest number of grammars of fragments that are tried."""
+
+UNEXPLAINED = 0.2
+"""Share of pairs without an explanation; above it rules are looked for in another way."""
 
 DECLARED = 10.0
 """Bits that primitives cost a grammar, however few there are."""
@@ -54,12 +66,63 @@ class Induction:
 def induce(seen: Observations, report: Report | None = None, *, quick: bool = False) -> Induction:
     """The grammar of fewest bits that was found.
 
-    The result depends on the start, so several starts are tried on the shortest observations: the
-    empty grammar, drafts in which the words of one class are constituents, and juxtaposition of
-    constituents if the rules suggest it. A start that costs several times the bits of another is
-    given up. ``quick`` tries two starts: the best draft, and then the words of all classes.
+    Rules are looked for in the shortest observations. If none is short, or if the rules of the
+    shortest explain too little, rules of fragments are the start.
     """
     short = seen.all[:SHORT]
+    nothing_short = bool(short) and statistics.median(len(o.form) for o in short) >= LONG
+    starts = _fragment_grammars(seen, report) if nothing_short else []
+    induced = _induce_from(seen, short, starts, report, quick=quick)
+    if quick or _explains(seen, induced):
+        return induced
+    others = [] if nothing_short else _fragment_grammars(seen, report)
+    known = _derived(short, induced.grammar)
+    others = [start for start in others if _derived(short, start) > known]
+    if not starts and not others:
+        return induced
+    rival = _induce_from(seen, short, others, report)
+    return min(induced, rival, key=lambda it: bits_of(seen, it))
+
+
+def _explains(seen: Observations, induced: Induction) -> bool:
+    """Whether a grammar derives enough of the observations."""
+    lost = sum(o.count for o in induced.lost)
+    return lost <= UNEXPLAINED * sum(o.count for o in seen.all)
+
+
+def _derived(observations: Iterable[Observation], grammar: Grammar) -> int:
+    """The number of observations that a grammar derives."""
+    return sum(parse(grammar, o.form, o.target).root is not None for o in observations)
+
+
+def _fragment_grammars(seen: Observations, report: Report | None) -> list[Grammar]:
+    """The grammars of fewest bits for fragments of the observations."""
+    pieces = fragments(seen.all)
+    if not pieces:
+        return []
+    best = _induce_from(replace(seen, all=tuple(pieces)), pieces, (), report, fragmented=True)
+    found = [best.grammar, *(other.grammar for other in best.others)]
+    return sorted(found, key=lambda it: -_derived(seen.all[:SHORT], it))[:FRAGMENT_STARTS]
+
+
+def _induce_from(
+    seen: Observations,
+    short: Sequence[Observation],
+    starts: Sequence[Grammar],
+    report: Report | None,
+    *,
+    quick: bool = False,
+    fragmented: bool = False,
+) -> Induction:
+    """The grammar of fewest bits for all observations that was found with the shortest ones.
+
+    The result depends on the start, so several starts are tried on the short observations: the
+    empty grammar, drafts in which the words of one class are constituents, and juxtaposition of
+    constituents if the rules suggest it. A start that costs several times the bits of another is
+    given up. ``quick`` tries two starts: the best draft, and then the words of all classes. If
+    ``starts`` are given, no others are tried. Observations that are ``fragmented`` may be several
+    constituents, which suggest juxtaposition wrongly.
+    """
     code = Code(seen.symbols, seen.targets, seen.noise)
     found: list[Induction] = []
     memory = Memory()
@@ -73,16 +136,21 @@ def induce(seen: Observations, report: Report | None = None, *, quick: bool = Fa
 
     drafts = [
         _draft(Learner(short, code, Grammar([rule]), report=report, memory=memory))
-        for rule in _class_words(short)
+        for rule in ([] if starts else _class_words(short))
     ]
     least = min((bits for bits, _ in drafts), default=0.0)
     for bits, start in sorted(drafts, key=lambda draft: draft[0])[: 1 if quick else None]:
         if bits <= GIVE_UP * least:
             try_start(start)
-    if not (quick and drafts):
+    for start in starts:
+        try_start(start)
+    if starts:
+        # pieces of constituents may be fragments: they mislead where sentences explain themselves
+        try_start(Grammar(_class_words(short)))
+    if not starts and not (quick and drafts):
         try_start(Grammar())
     best = min(found, key=lambda induced: induced.bits)
-    if best.lost:
+    if best.lost and not starts:
         # words that are constituents although no short pair shows it
         try_start(Grammar(translated_words(short)))
         best = min(found, key=lambda induced: induced.bits)
@@ -97,7 +165,7 @@ def induce(seen: Observations, report: Report | None = None, *, quick: bool = Fa
         try_start(Grammar(words))
         best = min(found, key=lambda induced: induced.bits)
     tried: set[Rule] = set()
-    while not quick:
+    while not quick and not starts:
         best = min(found, key=lambda induced: induced.bits)
         known = {*best.grammar.rules, *tried}
         rule = next((rule for rule in _class_words(short) if rule not in known), None)
@@ -105,10 +173,11 @@ def induce(seen: Observations, report: Report | None = None, *, quick: bool = Fa
             break
         tried.add(rule)
         try_start(Grammar([rule, *_single_word_rules(best.grammar)]))
-    if not quick and _suggests_juxtaposition(best.grammar):
+    if not (quick or starts or fragmented) and _suggests_juxtaposition(best.grammar):
         try_start(Grammar(_single_word_rules(best.grammar)), juxtapose=True)
         best = min(found, key=lambda induced: induced.bits)
-    other = None if quick and not best.lost else _with_primitives(short, code, best, report)
+    settled = fragmented or ((quick or starts) and not best.lost)
+    other = None if settled else _with_primitives(short, code, best, report)
     if other is not None:
         found, best = [other], other
     # the order of rules does not matter: two starts often find one grammar
