@@ -180,6 +180,7 @@ def _table(name: str, words: Sequence[str], lexicon: Lexicon, lexemes: Lexemes) 
         tuple((column, tuple(forms)) for column, forms in columns.items()),
         tuple((column, tuple(forms)) for column, forms in others.items()),
         aliases=tuple((form, of) for form, of in lexemes.aliases.items() if of in cells),
+        inserted=tuple(" ".join(run) for run in sorted(lexemes.inserted[0]) if {*run} & {*words}),
     )
 
 
@@ -203,6 +204,7 @@ def _notes(c: LexicalClass, lexemes: Lexemes) -> tuple[str, ...]:
             "choose it"
             for name, _ in c.target_forms
         ),
+        *(f"targets have {text!r} besides words that are copied" for text in c.inserted),
     )
 
 

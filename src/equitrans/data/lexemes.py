@@ -13,7 +13,13 @@ from itertools import product
 from equitrans.data.lexicon import Lexicon, find_lexicon, places_of
 from equitrans.data.pairs import Pair
 from equitrans.data.phrases import find_phrases
-from equitrans.data.reading import Reading
+from equitrans.data.reading import (
+    Inserted,
+    Reading,
+    mark_inserted,
+    matching_blocks,
+    uncopied_runs,
+)
 from equitrans.lexical import LexicalClass, marked
 
 NUMBER = re.compile(r"[0-9]+|[0-9]+[.,][0-9]+")
@@ -21,6 +27,9 @@ NUMBER = re.compile(r"[0-9]+|[0-9]+[.,][0-9]+")
 
 COPIED = 0.9
 """Smallest share of the numbers of sources that their targets have, if numbers are a class."""
+
+ALIGNED = 2000
+"""Largest number of pairs that show which words are copied in order."""
 
 SURE = 4.0
 """Bits by which the pairs of a form and of its translation agree more than by chance, beyond the
@@ -45,6 +54,8 @@ class Lexemes:
     """Forms that are read as another form, the stem, with a mark: the name of their column."""
     inflected: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The same for forms of the target."""
+    inserted: Inserted = (frozenset(), frozenset())
+    """Sequences of target words that are not copied, and their words that are copied elsewhere."""
 
     @property
     def reading(self) -> Reading:
@@ -67,7 +78,7 @@ class Lexemes:
                 stem, *mark = self.columns.get(word, (word,))
                 source += [stem, *map(marked, mark)]
             target: list[str] = []
-            for word in pair.target:
+            for word in mark_inserted(pair.source, pair.target, *self.inserted):
                 stem, *mark = self.inflected.get(word, (word,))
                 target += [stem, *map(marked, mark)]
             out.append(Pair(tuple(source), tuple(target)))
@@ -86,6 +97,40 @@ def find_numbers(pairs: Iterable[Pair]) -> LexicalClass | None:
         return None
     decimal = any(not word.isdigit() for word in copied)
     return LexicalClass("numbers", (), (), pattern=NUMBER.pattern if decimal else "[0-9]+")
+
+
+# --- copied words that are inserted too
+
+
+def find_inserted(pairs: Sequence[Pair], *, tolerance: float) -> Inserted:
+    """Sequences of target words that are not copied, such as suffixes, and their words that are
+    copied elsewhere. There are none unless most source words, and most words that both sides have,
+    are copied in order, next to another copied word or at their place in the source.
+    """
+    sources = {word for pair in pairs for word in pair.source}
+    if 2 * len(sources.intersection(w for pair in pairs for w in pair.target)) < len(sources):
+        return frozenset(), frozenset()
+    seen, kept, having, extra = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    runs = Counter[Words]()
+    for source, target in pairs[:: -(-len(pairs) // ALIGNED)]:
+        seen.update(source)
+        having.update({*target})
+        for a, b, size in matching_blocks(source, target):
+            if size > 1 or a == b:
+                kept.update(source[a : a + size])
+        some = [
+            target[a:b]
+            for a, b in uncopied_runs(source, target)
+            if a == 0 or target[a] != target[a - 1]
+        ]
+        runs.update(some)
+        extra.update({word for run in some for word in run})
+    copies = {word for word, n in seen.items() if kept[word] >= (1 - tolerance) * n}
+    if len(copies) < max((1 - tolerance) * len(seen.keys() & having.keys()), len(seen) / 2):
+        return frozenset(), frozenset()
+    words = frozenset(w for w in copies if extra[w] > max(2, tolerance / 2 * having[w]))
+    frequent = (run for run, n in runs.items() if n > 2 and words.issuperset(run))
+    return frozenset(frequent), words
 
 
 # --- forms that share a translation
@@ -286,7 +331,7 @@ def find_target_forms(
 
 def _find_sources(pairs: Sequence[Pair], *, tolerance: float) -> tuple[Lexemes, Lexicon]:
     """The lexemes without columns of the target, and the lexicon of the pairs that they write."""
-    found = Lexemes(find_numbers(pairs))
+    found = Lexemes(find_numbers(pairs), inserted=find_inserted(pairs, tolerance=tolerance))
     found = replace(found, phrases=find_phrases(found.write(pairs)))
     written = found.write(pairs)
     lexicon = find_lexicon(written, tolerance=tolerance)
