@@ -6,6 +6,7 @@ target in the data *contradicts* it. The words of a group are written as one sym
 first appearance in the pair, so that each merge makes more pairs comparable.
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,13 @@ NO_CONTEXT = "no other word occurs in its contexts"
 """The reason of a word that cannot be compared with any other."""
 NEIGHBOURS = 8
 """Each group in a context is compared with this many others; comparing all takes quadratic time."""
+
+ROUNDS = 6
+"""Largest number of times that words are grouped."""
+SURE = 7.0
+"""Bits of surprise that a word is in the pairs which contradict others, beyond the number of words,
+above which it is grouped apart."""
+DISSENT = "its pairs contradict those of the words that it fits"
 
 
 @dataclass
@@ -66,16 +74,73 @@ class Grouping:
 def group_words(
     pairs: Sequence[Pair], lexicon: Lexicon, *, tolerance: float, together: Iterable[str] = ()
 ) -> Grouping:
-    """Group the exchangeable words of some distinct pairs; ``together`` begin in one group."""
+    """Group the exchangeable words of some distinct pairs; ``together`` begin in one group.
+
+    Words that account for the contradictions within their group are grouped again, apart from the
+    others.
+    """
     sound = [pair for pair in pairs if is_sound(pair, lexicon.target, lexicon)]
-    group = {word: i for i, word in enumerate(lexicon.target)}
-    group |= dict.fromkeys(together, min((group[word] for word in together), default=0))
-    table = table_of(sound, group, lexicon)
     # if some pairs are wrong, two wrong ones may agree by chance
     several = 2 if len(sound) == len(pairs) else 3
+    apart: dict[str, int] = {}
+    for number in range(1, ROUNDS + 1):
+        pool = [word for word in together if word not in apart]
+        found = _group_apart(sound, lexicon, several, tolerance, pool, apart)
+        bad = _dissenters(sound, found.group, lexicon)
+        if not bad or number == ROUNDS:
+            return found
+        apart |= dict.fromkeys(bad, number)
+    return found
+
+
+def _dissenters(pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon) -> set[str]:
+    """Words of groups that are in most of their pairs whose target differs from most of their form,
+    more often than by chance.
+    """
+    forms: defaultdict[Abstract, defaultdict[Abstract, list[Pair]]]
+    forms = defaultdict(lambda: defaultdict(list))
+    for pair in pairs:
+        source, target = abstract(pair, group, lexicon)
+        forms[source][target].append(pair)
+    size = Counter(group.values())
+    seen: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    total = outvoted = 0
+    for targets in forms.values():
+        if len(targets) > 1:
+            most = max(targets.values(), key=len)
+            for some in targets.values():
+                total += len(some)
+                outvoted += len(some) * (some is not most)
+                for pair in some:
+                    words = {w for w in pair.source if w in group and size[group[w]] > 1}
+                    seen.update(words)
+                    wrong.update(words if some is not most else ())
+    return {
+        word
+        for word, n in wrong.items()
+        if 2 * n > seen[word]
+        and n * math.log2(n * total / (seen[word] * outvoted)) > math.log2(len(seen)) + SURE
+    }
+
+
+def _group_apart(
+    sound: Sequence[Pair],
+    lexicon: Lexicon,
+    several: int,
+    tolerance: float,
+    together: Sequence[str],
+    apart: Mapping[str, int],
+) -> Grouping:
+    """Group words; words with different numbers in ``apart`` do not join one group."""
+    group = {word: i for i, word in enumerate(lexicon.target)}
+    group |= dict.fromkeys(together, min((group[word] for word in together), default=0))
+    kind = {group[word]: apart.get(word, 0) for word in group}
+    table = table_of(sound, group, lexicon)
     refused: set[Edge] = set()
     while True:
         tallies = _compare(table, several)
+        refused.update(edge for edge in tallies if kind[edge[0]] != kind[edge[1]])
         merged = _choose(tallies, refused, tolerance)
         if not merged:
             break
@@ -100,7 +165,7 @@ def group_words(
         near[a][b] = near[b][a] = tally
     for word, g in group.items():
         if size[g] == 1 and word not in alone:
-            alone[word] = _reason(near[g], names, tolerance)
+            alone[word] = DISSENT if word in apart else _reason(near[g], names, tolerance)
     return Grouping(group, thin, alone)
 
 
