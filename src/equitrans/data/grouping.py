@@ -34,9 +34,14 @@ NEIGHBOURS = 8
 
 ROUNDS = 6
 """Largest number of times that words are grouped."""
-SURE = 7.0
+SURE = 3.0
 """Bits of surprise that a word is in the pairs which contradict others, beyond the number of words,
 above which it is grouped apart."""
+FALSE, MOST_CONFIRMATIONS = 0.1, 4
+"""Largest share of words that agree by chance among those that agree, and the largest number of
+confirmations that is asked for to get below it."""
+WRONG = 3.0
+"""Bits of the surprise that a wrong pair has no translation without its word."""
 DISSENT = "its pairs contradict those of the words that it fits"
 
 
@@ -86,16 +91,18 @@ def group_words(
     for number in range(1, ROUNDS + 1):
         pool = [word for word in together if word not in apart]
         found = _group_apart(sound, lexicon, several, tolerance, pool, apart)
-        bad = _dissenters(sound, found.group, lexicon)
-        if not bad or number == ROUNDS:
-            return found
-        apart |= dict.fromkeys(bad, number)
+        bad = _dissenter(sound, found.group, lexicon, noisy=len(sound) < len(pairs))
+        if bad is None:
+            break
+        apart[bad] = number
     return found
 
 
-def _dissenters(pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon) -> set[str]:
-    """Words of groups that are in most of their pairs whose target differs from most of their form,
-    more often than by chance.
+def _dissenter(
+    pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon, *, noisy: bool
+) -> str | None:
+    """The word of a group whose pairs have other targets than most pairs of their form, more often
+    than the pairs of all words do, and more often than by chance; None if there is none.
     """
     forms: defaultdict[Abstract, defaultdict[Abstract, list[Pair]]]
     forms = defaultdict(lambda: defaultdict(list))
@@ -107,21 +114,27 @@ def _dissenters(pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexico
     wrong: Counter[str] = Counter()
     total = outvoted = 0
     for targets in forms.values():
-        if len(targets) > 1:
-            most = max(targets.values(), key=len)
-            for some in targets.values():
-                total += len(some)
-                outvoted += len(some) * (some is not most)
-                for pair in some:
-                    words = {w for w in pair.source if w in group and size[group[w]] > 1}
-                    seen.update(words)
-                    wrong.update(words if some is not most else ())
-    return {
-        word
-        for word, n in wrong.items()
-        if 2 * n > seen[word]
-        and n * math.log2(n * total / (seen[word] * outvoted)) > math.log2(len(seen)) + SURE
-    }
+        most = max(targets.values(), key=len)
+        if len(targets) == len(most) == 1:
+            continue
+        for some in targets.values():
+            total += len(some)
+            outvoted += len(some) * (some is not most)
+            for pair in some:
+                words = {w for w in pair.source if w in group and size[group[w]] > 1}
+                seen.update(words)
+                wrong.update(words if some is not most else ())
+    chance = math.log2(max(1, len(seen))) + SURE
+
+    def surprise(n: int, expected: float) -> float:
+        """Bits of the surprise at ``n`` such pairs, and at each if no pair of the data is wrong."""
+        bits = n * math.log2(n / expected) - (n - expected) / math.log(2)
+        return bits + n * WRONG * (not noisy)
+
+    share = outvoted / max(1, total)
+    bits = {w: surprise(n, seen[w] * share) for w, n in wrong.items() if n > 1}
+    worst = max(bits, key=lambda word: bits[word], default=None)
+    return worst if worst is not None and bits[worst] > chance else None
 
 
 def _group_apart(
@@ -138,9 +151,14 @@ def _group_apart(
     kind = {group[word]: apart.get(word, 0) for word in group}
     table = table_of(sound, group, lexicon)
     refused: set[Edge] = set()
+    least = _least_confirmations(_compare(table, several).values())
     while True:
         tallies = _compare(table, several)
-        refused.update(edge for edge in tallies if kind[edge[0]] != kind[edge[1]])
+        refused.update(
+            edge
+            for edge, tally in tallies.items()
+            if kind[edge[0]] != kind[edge[1]] or tally.confirmed < least
+        )
         merged = _choose(tallies, refused, tolerance)
         if not merged:
             break
@@ -251,6 +269,21 @@ def _compare(table: Table, several: int = 2) -> dict[Edge, Tally]:
             elif context != ALONE:
                 tallies[a, b].confirmed += 1
     return tallies
+
+
+def _least_confirmations(tallies: Iterable[Tally]) -> int:
+    """The smallest number of confirmations that words which cannot be exchanged rarely have by
+    chance. How often these agree is known from words that contradict each other.
+    """
+    tallies = list(tallies)
+    bad = [tally for tally in tallies if tally.contradicted]
+    agree = sum(tally.confirmed for tally in bad)
+    share = agree / max(1, agree + sum(tally.contradicted for tally in bad))
+    for least in range(1, MOST_CONFIRMATIONS):
+        good = sum(tally.confirmed >= least for tally in tallies if not tally.contradicted)
+        if len(bad) * share**least <= good * FALSE:
+            return least
+    return MOST_CONFIRMATIONS
 
 
 def _neighbours(groups: Sequence[int]) -> Iterator[Edge]:
