@@ -9,7 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from equitrans.data.grouping import Abstract, Tally, abstract, groups_in
+from equitrans.data.comparisons import Abstract, Tally, abstract, groups_in
 from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair
 
@@ -289,7 +289,7 @@ def _profiles(
     pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon
 ) -> dict[str, Profile]:
     """The profile of every word of a group. Neighbours of a large group look alike, and so do those
-    of all small ones.
+    of all small ones; a neighbour in the target stands before the word in the source, or does not.
     """
     size = Counter(group.values())
     looks: dict[str, object] = {w: g if size[g] >= LARGE else LEXEME for w, g in group.items()}
@@ -297,11 +297,15 @@ def _profiles(
     found = defaultdict(lambda: tuple(Counter() for _ in range(PLACES)))
     for pair in pairs:
         back = [lexicon.source.get(t, t) for t in pair.target]
+        order = {word: i for i, word in enumerate(pair.source)}
         for side, sentence in enumerate((pair.source, back)):
             padded = ["", *(looks.get(word, word) for word in sentence), ""]
+            at = [order.get(word, -1) for word in ("", *sentence, "")] if side else []
             for i, word in enumerate(sentence):
-                if word in group and word in pair.source:
+                if word in group and word in order:
                     before, after = padded[i], padded[i + 2]
+                    if side:  # which of two words comes first in the source
+                        before, after = (before, at[i] < at[i + 1]), (after, at[i + 2] < at[i + 1])
                     found[word][2 * side][before] += 1
                     found[word][2 * side + 1][after] += 1
                     found[word][BOTH[side]][before, after] += 1

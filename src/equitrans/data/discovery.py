@@ -6,13 +6,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from equitrans.data.adoption import adopt, copied_group, part_strangers, pool_copies
-from equitrans.data.grouping import (
-    Abstract,
-    Tally,
-    abstract,
-    group_words,
-    is_sound,
-)
+from equitrans.data.comparisons import Abstract, Tally, abstract, is_sound
+from equitrans.data.grouping import group_words
 from equitrans.data.lexemes import Lexemes, find_lexemes
 from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair

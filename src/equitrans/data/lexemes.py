@@ -10,16 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from equitrans.data.insertions import Inserted, find_inserted, mark_inserted
 from equitrans.data.lexicon import Lexicon, find_lexicon, places_of
 from equitrans.data.pairs import Pair
 from equitrans.data.phrases import find_phrases
-from equitrans.data.reading import (
-    Inserted,
-    Reading,
-    mark_inserted,
-    matching_blocks,
-    uncopied_runs,
-)
+from equitrans.data.reading import Reading
 from equitrans.lexical import LexicalClass, marked
 
 NUMBER = re.compile(r"[0-9]+|[0-9]+[.,][0-9]+")
@@ -27,9 +22,6 @@ NUMBER = re.compile(r"[0-9]+|[0-9]+[.,][0-9]+")
 
 COPIED = 0.9
 """Smallest share of the numbers of sources that their targets have, if numbers are a class."""
-
-ALIGNED = 2000
-"""Largest number of pairs that show which words are copied in order."""
 
 SURE = 4.0
 """Bits by which the pairs of a form and of its translation agree more than by chance, beyond the
@@ -97,40 +89,6 @@ def find_numbers(pairs: Iterable[Pair]) -> LexicalClass | None:
         return None
     decimal = any(not word.isdigit() for word in copied)
     return LexicalClass("numbers", (), (), pattern=NUMBER.pattern if decimal else "[0-9]+")
-
-
-# --- copied words that are inserted too
-
-
-def find_inserted(pairs: Sequence[Pair], *, tolerance: float) -> Inserted:
-    """Sequences of target words that are not copied, such as suffixes, and their words that are
-    copied elsewhere. There are none unless most source words, and most words that both sides have,
-    are copied in order, next to another copied word or at their place in the source.
-    """
-    sources = {word for pair in pairs for word in pair.source}
-    if 2 * len(sources.intersection(w for pair in pairs for w in pair.target)) < len(sources):
-        return frozenset(), frozenset()
-    seen, kept, having, extra = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
-    runs = Counter[Words]()
-    for source, target in pairs[:: -(-len(pairs) // ALIGNED)]:
-        seen.update(source)
-        having.update({*target})
-        for a, b, size in matching_blocks(source, target):
-            if size > 1 or a == b:
-                kept.update(source[a : a + size])
-        some = [
-            target[a:b]
-            for a, b in uncopied_runs(source, target)
-            if a == 0 or target[a] != target[a - 1]
-        ]
-        runs.update(some)
-        extra.update({word for run in some for word in run})
-    copies = {word for word, n in seen.items() if kept[word] >= (1 - tolerance) * n}
-    if len(copies) < max((1 - tolerance) * len(seen.keys() & having.keys()), len(seen) / 2):
-        return frozenset(), frozenset()
-    words = frozenset(w for w in copies if extra[w] > max(2, tolerance / 2 * having[w]))
-    frequent = (run for run, n in runs.items() if n > 2 and words.issuperset(run))
-    return frozenset(frequent), words
 
 
 # --- forms that share a translation

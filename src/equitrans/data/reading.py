@@ -7,12 +7,12 @@ and a mark. Writing spells the symbols out again.
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from functools import cached_property
 from zlib import crc32
 
+from equitrans.data.insertions import Inserted, mark_inserted
 from equitrans.data.pairs import Pair, join_words
 from equitrans.errors import DataError, few, shown, spelling
 from equitrans.lexical import PLACES, LexicalClass, by_itself, is_filler
@@ -24,8 +24,6 @@ LONGEST = 100
 """Largest number of characters of a word that a pattern matches."""
 
 Words = tuple[str, ...]
-Inserted = tuple[frozenset[Words], frozenset[str]]
-"""Sequences of words, and words in them."""
 Phrases = Mapping[str, Sequence[tuple[Words, str]]]
 """By first word: the words of phrases, longest first, each with the symbol that is read."""
 
@@ -272,47 +270,6 @@ class Reading:
     def spelled(self, text: str) -> Words:
         """The words of a cell of a class."""
         return tuple(text) if self.characters else tuple(text.split()) or (text,)
-
-
-def mark_inserted(
-    source: Words, target: Words, runs: Container[Words], words: Container[str]
-) -> Words:
-    """The target with other symbols for the ``words`` that are not copied. The longest parts that
-    both sides have are copied, in order. A copied word may be doubled, if one of the ``runs``
-    follows and the doubled word with what follows is none of them.
-
-    >>> suffix = frozenset({("e", "d")})
-    >>> " ".join(mark_inserted(tuple("need"), tuple("needed"), suffix, "ed"))
-    'n e e d ‹e +› ‹d +›'
-    >>> " ".join(mark_inserted(tuple("bed"), tuple("bedded"), suffix, "ed"))
-    'b e d d ‹e +› ‹d +›'
-    """
-    if not any(word in words for word in target):
-        return target
-    out = list(target)
-    for start, end in uncopied_runs(source, target):
-        run = target[start:end]
-        doubled = start > 0 and run[0] == target[start - 1]
-        if doubled and run not in runs and run[1:] in runs:
-            start += 1
-        out[start:end] = [by_itself(w) if w in words else w for w in target[start:end]]
-    return tuple(out)
-
-
-def uncopied_runs(source: Words, target: Words) -> Iterator[tuple[int, int]]:
-    """The start and end of each longest part of the target that is not copied in order."""
-    before = 0
-    for _, start, size in matching_blocks(source, target):
-        if before < start:
-            yield before, start
-        before = start + size
-
-
-def matching_blocks(source: Words, target: Words) -> list[tuple[int, int, int]]:
-    """The parts that both sides have in order: start in the source, in the target, and length. The
-    last one is empty and at the ends.
-    """
-    return [*SequenceMatcher(None, source, target, autojunk=False).get_matching_blocks()]
 
 
 def join_forms(symbols: Words, inflected: Mapping[str, tuple[str, str]]) -> Words:
