@@ -52,6 +52,9 @@ class LexicalClass:
     after: tuple[str, ...] = ()
     """The words, and names of classes in angle brackets, after which an unknown word joins; the
     empty text is the start of a sentence. Without any, unknown words join everywhere."""
+    inserted: tuple[str, ...] = ()
+    """Sequences of target words, such as suffixes, with copied words of the class that do not
+    belong to a source word: these are read as other symbols, which the group leaves alone."""
 
     def __repr__(self) -> str:
         values = ((f.name, f.default, getattr(self, f.name)) for f in fields(self))
@@ -79,6 +82,12 @@ class LexicalClass:
             self._fill(side, columns)
         if not self.source:
             raise SymmetryError(f"{this} is empty; it needs at least one word on each side")
+        copied = {x for x, y in zip(self.source, self.target, strict=True) if x == y}
+        for text in self.inserted:
+            if copied.isdisjoint(text.split()):
+                raise SymmetryError(
+                    f"{this}: inserted {shown(text)}; expected a word of the class that is copied"
+                )
         for spelling, word in self.aliases:
             if not any(word in side and spelling not in side for side in self.words):
                 raise SymmetryError(
@@ -155,6 +164,11 @@ class LexicalClass:
 def marked(column: str) -> str:
     """The mark of a column: a symbol that is read after the first word of a row for its form."""
     return f"‹+ {column}›"
+
+
+def by_itself(word: str) -> str:
+    """The symbol of a target word that does not belong to a source word, though others do."""
+    return f"‹{word} +›"
 
 
 def _check_pattern(this: str, pattern: str) -> None:

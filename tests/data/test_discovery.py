@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from equitrans.data.comparisons import compare, table_of
 from equitrans.data.discovery import discover
-from equitrans.data.grouping import _compare, table_of
 from equitrans.data.lexicon import find_lexicon
 from equitrans.data.pairs import Pair, as_pairs
 from equitrans.data.scan import DIRECTIONS, VERBS, everything, load_split
@@ -66,7 +66,7 @@ def test_comparisons_are_those_of_swapping_by_brute_force(seed):
     pairs = random.Random(seed).sample(list(everything()), 700)
     lexicon = find_lexicon(pairs)
     words = list(lexicon.target)
-    tallies = _compare(table_of(pairs, {w: i for i, w in enumerate(words)}, lexicon))
+    tallies = compare(table_of(pairs, {w: i for i, w in enumerate(words)}, lexicon))
     compared = 0
     for i, a in enumerate(words):
         for j, b in enumerate(words[i + 1 :], start=i + 1):

@@ -4,8 +4,9 @@ import random
 
 import pytest
 
+from equitrans.data.comparisons import abstract, table_of
 from equitrans.data.discovery import discover
-from equitrans.data.grouping import _merge, abstract, group_words, table_of
+from equitrans.data.grouping import _merge, group_words
 from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair, as_pairs
 

@@ -9,7 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from equitrans.data.grouping import Abstract, abstract, groups_in
+from equitrans.data.comparisons import Abstract, Tally, abstract, groups_in
 from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair
 
@@ -62,6 +62,9 @@ CONFIRMED = 10.0
 RARE = 5
 """Smallest number of a word's occurrences per form of sentence that confirms its class, for which
 its places are looked at."""
+
+CERTAIN = 3
+"""Smallest number of pairs on both sides of a contradiction that wrong pairs do not explain."""
 
 STRANGER = "stands in other places than the words that it was compared with"
 
@@ -213,22 +216,25 @@ def _contradicted(
     new: set[str],
     tolerance: float,
 ) -> set[str]:
-    """New words of groups with too many pairs whose targets most pairs of their form contradict."""
-    forms: defaultdict[Abstract, defaultdict[Abstract, list[set[str]]]]
-    forms = defaultdict(lambda: defaultdict(list))
+    """New words of groups with too many pairs whose targets differ from those of other pairs of
+    their form.
+    """
+    forms: defaultdict[Abstract, list[tuple[Abstract, set[str]]]] = defaultdict(list)
     for pair in pairs:
         source, target = abstract(pair, group, lexicon)
-        forms[source][target].append(new.intersection(pair.source))
-    seen: Counter[str] = Counter()
-    wrong: Counter[str] = Counter()
-    for targets in forms.values():
-        most = max(map(len, targets.values()))
-        for words in targets.values():
-            for some in words:
-                seen.update(some)
-                if len(targets) > 1 and (len(words) < most or most == 1):
-                    wrong.update(some)
-    return {word for word, n in wrong.items() if n > tolerance * seen[word]}
+        forms[source].append((target, new.intersection(pair.source)))
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    for same in forms.values():
+        for word in {word for _, words in same for word in words}:
+            own = Counter(target for target, words in same if word in words)
+            others = Counter(target for target, words in same if word not in words)
+            if others:
+                expected, most = others.most_common(1)[0]
+                tallies[word].confirmed += own[expected]
+                tallies[word].contradicted += own.total() - own[expected]
+                mine, n = own.most_common(1)[0]
+                tallies[word].certain += mine != expected and min(n, most) >= CERTAIN
+    return {word for word, tally in tallies.items() if tally.is_contradicted(tolerance)}
 
 
 def _joins(
@@ -283,7 +289,7 @@ def _profiles(
     pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon
 ) -> dict[str, Profile]:
     """The profile of every word of a group. Neighbours of a large group look alike, and so do those
-    of all small ones.
+    of all small ones; a neighbour in the target stands before the word in the source, or does not.
     """
     size = Counter(group.values())
     looks: dict[str, object] = {w: g if size[g] >= LARGE else LEXEME for w, g in group.items()}
@@ -291,11 +297,15 @@ def _profiles(
     found = defaultdict(lambda: tuple(Counter() for _ in range(PLACES)))
     for pair in pairs:
         back = [lexicon.source.get(t, t) for t in pair.target]
+        order = {word: i for i, word in enumerate(pair.source)}
         for side, sentence in enumerate((pair.source, back)):
             padded = ["", *(looks.get(word, word) for word in sentence), ""]
+            at = [order.get(word, -1) for word in ("", *sentence, "")] if side else []
             for i, word in enumerate(sentence):
-                if word in group and word in pair.source:
+                if word in group and word in order:
                     before, after = padded[i], padded[i + 2]
+                    if side:  # which of two words comes first in the source
+                        before, after = (before, at[i] < at[i + 1]), (after, at[i + 2] < at[i + 1])
                     found[word][2 * side][before] += 1
                     found[word][2 * side + 1][after] += 1
                     found[word][BOTH[side]][before, after] += 1

@@ -11,7 +11,10 @@ from equitrans.files import check_visible, normalized, read_toml
 from equitrans.lexical import Columns, is_filler
 from equitrans.paper import GroupKind, LexicalClass, Symmetry, Vocabulary
 
-KEYS = ("name", "source", "target", "source_forms", "target_forms", "pattern", "open", "after")
+KEYS = (
+    "name", "source", "target", "source_forms", "target_forms", "pattern", "open", "after",
+    "inserted",
+)  # fmt: skip
 
 
 def read_classes(path: Path | str) -> tuple[LexicalClass, ...]:
@@ -84,16 +87,20 @@ def _read_class(path: Path, number: int, table: dict[str, object]) -> LexicalCla
         raise DataError(f"{where}: pattern is {shown(pattern)}; expected a string")
     if not isinstance(is_open, bool):
         raise DataError(f"{where}: open is {shown(is_open)}; expected true or false")
-    after = table.get("after", [])
-    if not isinstance(after, list) or not all(isinstance(text, str) for text in after):
-        raise DataError(f"{where}: after is {shown(after)}; expected a list of words")
+    lists: list[list[str]] = []
+    for key in ("after", "inserted"):
+        words = table.get(key, [])
+        if not isinstance(words, list) or not all(isinstance(text, str) for text in words):
+            raise DataError(f"{where}: {key} is {shown(words)}; expected a list of words")
+        lists.append(words)
+    after, inserted = lists
     default: list[str] | None = [] if pattern is not None or is_open else None
     aliases: list[tuple[str, str]] = []
     sides = [
         _column(where, side, table.get(side, default), aliases) for side in ("source", "target")
     ]
     forms = [_forms(where, key, table.get(key, {}), aliases) for key in KEYS[3:5]]
-    for text in (name, *after, *(part for spelling in aliases for part in spelling)):
+    for text in (name, *after, *inserted, *(part for spelling in aliases for part in spelling)):
         _check(where, text)
     try:
         return LexicalClass(
@@ -106,6 +113,7 @@ def _read_class(path: Path, number: int, table: dict[str, object]) -> LexicalCla
             pattern,
             is_open,
             tuple(map(normalized, after)),
+            tuple(map(normalized, inserted)),
         )
     except SymmetryError as error:
         raise SymmetryError(f"{path}: {error}") from None
@@ -180,6 +188,8 @@ def _format(c: LexicalClass) -> str:
         lines.append("open = true")
     if c.after:
         lines.append(f"after = {_toml(c.after)}")
+    if c.inserted:
+        lines.append(f"inserted = {_toml(c.inserted)}")
     return "\n".join(lines) + "\n"
 
 
@@ -233,6 +243,7 @@ def symmetry_from_json(content: dict[str, Any], kind: GroupKind) -> Symmetry:
                 pattern,
                 table.get("open", False),
                 _words(table, "after", empty=True) if "after" in table else (),
+                _words(table, "inserted") if "inserted" in table else (),
             )
         )
     return Symmetry(source, target, tuple(classes), kind)

@@ -6,13 +6,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from equitrans.data.adoption import adopt, copied_group, part_strangers, pool_copies
-from equitrans.data.grouping import (
-    Abstract,
-    Tally,
-    abstract,
-    group_words,
-    is_sound,
-)
+from equitrans.data.comparisons import Abstract, Tally, abstract, is_sound
+from equitrans.data.grouping import group_words
 from equitrans.data.lexemes import Lexemes, find_lexemes
 from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair
@@ -180,6 +175,7 @@ def _table(name: str, words: Sequence[str], lexicon: Lexicon, lexemes: Lexemes) 
         tuple((column, tuple(forms)) for column, forms in columns.items()),
         tuple((column, tuple(forms)) for column, forms in others.items()),
         aliases=tuple((form, of) for form, of in lexemes.aliases.items() if of in cells),
+        inserted=tuple(" ".join(run) for run in sorted(lexemes.inserted[0]) if {*run} & {*words}),
     )
 
 
@@ -203,6 +199,7 @@ def _notes(c: LexicalClass, lexemes: Lexemes) -> tuple[str, ...]:
             "choose it"
             for name, _ in c.target_forms
         ),
+        *(f"targets have {text!r} besides words that are copied" for text in c.inserted),
     )
 
 

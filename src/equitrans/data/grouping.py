@@ -6,45 +6,41 @@ target in the data *contradicts* it. The words of a group are written as one sym
 first appearance in the pair, so that each merge makes more pairs comparable.
 """
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from equitrans.data.comparisons import (
+    ALONE,
+    BLANK,
+    NEIGHBOURS,
+    Abstract,
+    Edge,
+    Symbol,
+    Table,
+    Tally,
+    abstract,
+    compare,
+    groups_in,
+    is_sound,
+    least_confirmations,
+    table_of,
+)
 from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair
 
-Symbol = str | tuple[int, int]
-"""A word of no group, or (number of the group, number of its word in this pair)."""
-Abstract = tuple[Symbol, ...]
-Table = Mapping[Abstract, Counter[Abstract]]
-"""The targets of every source and their numbers of pairs, all written with groups."""
-Edge = tuple[int, int]
-
-BLANK = -1
-"""The group number that stands for any group in a context."""
-ALONE: Abstract = ((BLANK, 0),)
-"""The context of a word that is the whole source. It can contradict an exchange but not confirm it,
-because every word that has a translation fits it."""
 NO_CONTEXT = "no other word occurs in its contexts"
 """The reason of a word that cannot be compared with any other."""
-NEIGHBOURS = 8
-"""Each group in a context is compared with this many others; comparing all takes quadratic time."""
-
-
-@dataclass
-class Tally:
-    """The comparisons that confirm or contradict an exchange."""
-
-    confirmed: int = 0
-    contradicted: int = 0
-    certain: int = 0
-    """Contradictions with several pairs on both sides, which wrong pairs do not explain."""
-
-    def is_contradicted(self, tolerance: float) -> bool:
-        """Whether there are more contradictions than noise explains."""
-        total = self.confirmed + self.contradicted
-        return self.certain > 0 or self.contradicted > tolerance * total
+ROUNDS = 6
+"""Largest number of times that words are grouped."""
+SURE = 3.0
+"""Bits of surprise that a word is in the pairs which contradict others, beyond the number of words,
+above which it is grouped apart."""
+WRONG = 3.0
+"""Bits of the surprise that a wrong pair has no translation without its word."""
+DISSENT = "its pairs contradict those of the words that it fits"
 
 
 @dataclass(frozen=True)
@@ -66,16 +62,86 @@ class Grouping:
 def group_words(
     pairs: Sequence[Pair], lexicon: Lexicon, *, tolerance: float, together: Iterable[str] = ()
 ) -> Grouping:
-    """Group the exchangeable words of some distinct pairs; ``together`` begin in one group."""
+    """Group the exchangeable words of some distinct pairs; ``together`` begin in one group.
+
+    Words that account for the contradictions within their group are grouped again, apart from the
+    others.
+    """
     sound = [pair for pair in pairs if is_sound(pair, lexicon.target, lexicon)]
-    group = {word: i for i, word in enumerate(lexicon.target)}
-    group |= dict.fromkeys(together, min((group[word] for word in together), default=0))
-    table = table_of(sound, group, lexicon)
     # if some pairs are wrong, two wrong ones may agree by chance
     several = 2 if len(sound) == len(pairs) else 3
+    apart: dict[str, int] = {}
+    for number in range(1, ROUNDS + 1):
+        pool = [word for word in together if word not in apart]
+        found = _group_apart(sound, lexicon, several, tolerance, pool, apart)
+        bad = _dissenter(sound, found.group, lexicon, noisy=len(sound) < len(pairs))
+        if bad is None:
+            break
+        apart[bad] = number
+    return found
+
+
+def _dissenter(
+    pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon, *, noisy: bool
+) -> str | None:
+    """The word of a group whose pairs have other targets than most pairs of their form, more often
+    than the pairs of all words do, and more often than by chance; None if there is none.
+    """
+    forms: defaultdict[Abstract, defaultdict[Abstract, list[Pair]]]
+    forms = defaultdict(lambda: defaultdict(list))
+    for pair in pairs:
+        source, target = abstract(pair, group, lexicon)
+        forms[source][target].append(pair)
+    size = Counter(group.values())
+    seen: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    total = outvoted = 0
+    for targets in forms.values():
+        most = max(targets.values(), key=len)
+        if len(targets) == len(most) == 1:
+            continue
+        for some in targets.values():
+            total += len(some)
+            outvoted += len(some) * (some is not most)
+            for pair in some:
+                words = {w for w in pair.source if w in group and size[group[w]] > 1}
+                seen.update(words)
+                wrong.update(words if some is not most else ())
+    chance = math.log2(max(1, len(seen))) + SURE
+
+    def surprise(n: int, expected: float) -> float:
+        """Bits of the surprise at ``n`` such pairs, and at each if no pair of the data is wrong."""
+        bits = n * math.log2(n / expected) - (n - expected) / math.log(2)
+        return bits + n * WRONG * (not noisy)
+
+    share = outvoted / max(1, total)
+    bits = {w: surprise(n, seen[w] * share) for w, n in wrong.items() if n > 1}
+    worst = max(bits, key=lambda word: bits[word], default=None)
+    return worst if worst is not None and bits[worst] > chance else None
+
+
+def _group_apart(
+    sound: Sequence[Pair],
+    lexicon: Lexicon,
+    several: int,
+    tolerance: float,
+    together: Sequence[str],
+    apart: Mapping[str, int],
+) -> Grouping:
+    """Group words; words with different numbers in ``apart`` do not join one group."""
+    group = {word: i for i, word in enumerate(lexicon.target)}
+    group |= dict.fromkeys(together, min((group[word] for word in together), default=0))
+    kind = {group[word]: apart.get(word, 0) for word in group}
+    table = table_of(sound, group, lexicon)
     refused: set[Edge] = set()
+    least = least_confirmations(compare(table, several).values())
     while True:
-        tallies = _compare(table, several)
+        tallies = compare(table, several)
+        refused.update(
+            edge
+            for edge, tally in tallies.items()
+            if kind[edge[0]] != kind[edge[1]] or tally.confirmed < least
+        )
         merged = _choose(tallies, refused, tolerance)
         if not merged:
             break
@@ -100,99 +166,8 @@ def group_words(
         near[a][b] = near[b][a] = tally
     for word, g in group.items():
         if size[g] == 1 and word not in alone:
-            alone[word] = _reason(near[g], names, tolerance)
+            alone[word] = DISSENT if word in apart else _reason(near[g], names, tolerance)
     return Grouping(group, thin, alone)
-
-
-def is_sound(pair: Pair, words: Container[str], lexicon: Lexicon) -> bool:
-    """Whether each target word that translates one of ``words`` has that word in the source."""
-    sources = (lexicon.source.get(translation) for translation in pair.target)
-    return all(word not in words or word in pair.source for word in sources)
-
-
-def abstract(pair: Pair, group: Mapping[str, int], lexicon: Lexicon) -> tuple[Abstract, Abstract]:
-    """A pair with symbols for the words of groups and for their translations."""
-    symbols: dict[str, Symbol] = {}
-    translated: dict[str, Symbol] = {}
-    seen: Counter[int] = Counter()
-    for word in pair.source:
-        if word in group and word not in symbols:
-            number = group[word]
-            symbols[word] = translated[lexicon.target[word]] = (number, seen[number])
-            seen[number] += 1
-    return (
-        tuple([symbols.get(word, word) for word in pair.source]),
-        tuple([translated.get(word, word) for word in pair.target]),
-    )
-
-
-def _exchanged(sentence: Abstract, groups: Mapping[int, int]) -> Abstract:
-    """A sentence with some groups replaced by others."""
-    return tuple([s if isinstance(s, str) else (groups.get(s[0], s[0]), s[1]) for s in sentence])
-
-
-def groups_in(sentence: Abstract) -> list[int]:
-    """The groups that have words in a sentence."""
-    return sorted({s[0] for s in sentence if not isinstance(s, str)})
-
-
-def table_of(pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon) -> Table:
-    """The table of some pairs, written with groups."""
-    table: defaultdict[Abstract, Counter[Abstract]] = defaultdict(Counter)
-    for pair in pairs:
-        source, target = abstract(pair, group, lexicon)
-        table[source][target] += 1
-    return table
-
-
-def _compare(table: Table, several: int = 2) -> dict[Edge, Tally]:
-    """The tally of each two groups that can be compared. A contradiction with ``several`` pairs on
-    both sides is certain.
-    """
-    chosen = {source: targets.most_common(1)[0] for source, targets in table.items()}
-    best = {source: target for source, (target, _) in chosen.items()}
-    tallies: defaultdict[Edge, Tally] = defaultdict(Tally)
-    within = {source: groups_in(source) for source in chosen}
-    # sources with both groups: look the exchanged source up among the earlier ones
-    alike = Counter((len(source), *groups) for source, groups in within.items())
-    before: set[Abstract] = set()
-    for source, target in best.items():
-        if alike[len(source), *within[source]] == 1:
-            continue  # exchanging groups of a source does not change which groups it has
-        for a, b in combinations(within[source], 2):
-            swap = {a: b, b: a}
-            if (other := _exchanged(source, swap)) in before:
-                same = best[other] == _exchanged(target, swap)
-                tallies[a, b].confirmed += same
-                tallies[a, b].contradicted += not same
-                tallies[a, b].certain += (
-                    not same and min(chosen[source][1], chosen[other][1]) >= several
-                )
-        before.add(source)
-    # sources with one of the two groups: compare those with the same context
-    contexts: defaultdict[Abstract, dict[int, Abstract]] = defaultdict(dict)
-    for source, groups in within.items():
-        for g in groups:
-            contexts[_exchanged(source, {g: BLANK})][g] = source
-    for context, sources in contexts.items():
-        if len(sources) == 1:
-            continue
-        targets = {g: _exchanged(best[source], {g: BLANK}) for g, source in sources.items()}
-        for a, b in _neighbours(sorted(targets)):
-            if targets[a] != targets[b]:
-                tallies[a, b].contradicted += 1
-                pairs = min(chosen[sources[a]][1], chosen[sources[b]][1])
-                tallies[a, b].certain += pairs >= several
-            elif context != ALONE:
-                tallies[a, b].confirmed += 1
-    return tallies
-
-
-def _neighbours(groups: Sequence[int]) -> Iterator[Edge]:
-    """Each group with the NEIGHBOURS groups after it."""
-    for i, a in enumerate(groups):
-        for b in groups[i + 1 : i + 1 + NEIGHBOURS]:
-            yield a, b
 
 
 def _choose(tallies: Mapping[Edge, Tally], refused: set[Edge], tolerance: float) -> dict[int, int]:

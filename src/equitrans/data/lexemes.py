@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from equitrans.data.insertions import Inserted, find_inserted, mark_inserted
 from equitrans.data.lexicon import Lexicon, find_lexicon, places_of
 from equitrans.data.pairs import Pair
 from equitrans.data.phrases import find_phrases
@@ -45,6 +46,8 @@ class Lexemes:
     """Forms that are read as another form, the stem, with a mark: the name of their column."""
     inflected: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The same for forms of the target."""
+    inserted: Inserted = (frozenset(), frozenset())
+    """Sequences of target words that are not copied, and their words that are copied elsewhere."""
 
     @property
     def reading(self) -> Reading:
@@ -67,7 +70,7 @@ class Lexemes:
                 stem, *mark = self.columns.get(word, (word,))
                 source += [stem, *map(marked, mark)]
             target: list[str] = []
-            for word in pair.target:
+            for word in mark_inserted(pair.source, pair.target, *self.inserted):
                 stem, *mark = self.inflected.get(word, (word,))
                 target += [stem, *map(marked, mark)]
             out.append(Pair(tuple(source), tuple(target)))
@@ -286,7 +289,7 @@ def find_target_forms(
 
 def _find_sources(pairs: Sequence[Pair], *, tolerance: float) -> tuple[Lexemes, Lexicon]:
     """The lexemes without columns of the target, and the lexicon of the pairs that they write."""
-    found = Lexemes(find_numbers(pairs))
+    found = Lexemes(find_numbers(pairs), inserted=find_inserted(pairs, tolerance=tolerance))
     found = replace(found, phrases=find_phrases(found.write(pairs)))
     written = found.write(pairs)
     lexicon = find_lexicon(written, tolerance=tolerance)

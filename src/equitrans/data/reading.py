@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from zlib import crc32
 
+from equitrans.data.insertions import Inserted, mark_inserted
 from equitrans.data.pairs import Pair, join_words
 from equitrans.errors import DataError, few, shown, spelling
-from equitrans.lexical import PLACES, LexicalClass, is_filler
+from equitrans.lexical import PLACES, LexicalClass, by_itself, is_filler
 
 TIE = "⁀"
 """Ends a target word that is written together with the next one."""
@@ -112,6 +113,7 @@ class Reading:
             return words
         names = {word: place for place, word in read.names.items()}
         symbols = self._symbols(words, self._phrases[1], names, joining=False)
+        symbols = mark_inserted(read.symbols, symbols, *self._inserted)
         return tuple(part for symbol in symbols for part in self.inflected.get(symbol, (symbol,)))
 
     def pair(self, pair: Pair) -> Pair:
@@ -253,7 +255,17 @@ class Reading:
     def _spelled(self) -> dict[str, Words]:
         """The words of target symbols that are phrases."""
         words = {w: self.spelled(w) for c in self.classes for w in c.words[1] if not is_filler(w)}
+        words |= {by_itself(word): self.spelled(word) for word in self._inserted[1]}
         return {symbol: spelled for symbol, spelled in words.items() if spelled != (symbol,)}
+
+    @cached_property
+    def _inserted(self) -> Inserted:
+        """The sequences of words that targets have by themselves, and their words that classes
+        have.
+        """
+        runs = frozenset(tuple(text.split()) for c in self.classes for text in c.inserted)
+        words = {word for c in self.classes for word in c.words[1]}
+        return runs, frozenset(word for run in runs for word in run if word in words)
 
     def spelled(self, text: str) -> Words:
         """The words of a cell of a class."""
