@@ -174,6 +174,14 @@ class AttentionConfig:
 
 
 @dataclass(frozen=True)
+class TreesConfig:
+    """Settings of hybrid trees: none; for bracketed targets and few pairs."""
+
+    group: ClassVar[GroupKind] = "cyclic"
+    learner: ClassVar[Learner] = "gradient"
+
+
+@dataclass(frozen=True)
 class LaneConfig:
     """Settings of LANE, the model of Liu et al. 2020 (defaults: as released).
 
@@ -237,7 +245,7 @@ class BackoffConfig:
 
     Args:
         second: the transducer with an LSTM aligner, which has the same symmetry as the rules, or
-            the LSTM with soft attention, which has none
+            the LSTM with soft attention or hybrid trees, which have none
         k: size of the G-embeddings of the translators
         d: number of filters of the translators
         embedding: size of the second model's embeddings
@@ -251,7 +259,7 @@ class BackoffConfig:
 
     learner: ClassVar[Learner] = "backoff"
 
-    second: Literal["transducer", "attention"] = "transducer"
+    second: Literal["transducer", "attention", "trees"] = "transducer"
     k: int = 32
     d: int = 16
     embedding: int = 64
@@ -273,8 +281,10 @@ class BackoffConfig:
         return TransducerConfig(aligner="recursive", k=self.k, d=self.d, group=self.group)
 
     @property
-    def backing(self) -> TransducerConfig | AttentionConfig:
+    def backing(self) -> "TransducerConfig | AttentionConfig | TreesConfig":
         """The settings of the second model."""
+        if self.second == "trees":
+            return TreesConfig()
         if self.second == "attention":
             return AttentionConfig(self.embedding, self.hidden, self.dropout)
         return replace(
@@ -292,6 +302,7 @@ ModelConfig = (
     | RussinConfig
     | WuConfig
     | AttentionConfig
+    | TreesConfig
     | LaneConfig
     | BackoffConfig
 )
@@ -302,6 +313,7 @@ MODELS: dict[str, type[ModelConfig]] = {
     "russin": RussinConfig,
     "wu": WuConfig,
     "attention": AttentionConfig,
+    "trees": TreesConfig,
     "lane": LaneConfig,
     "backoff": BackoffConfig,
 }

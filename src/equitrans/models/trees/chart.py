@@ -1,0 +1,70 @@
+"""Log-sums over the derivations of trees from sources."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+EMPTY = 4
+"""Largest number of nodes in a row that have the same span and write no word there."""
+
+NEVER = -1e4
+"""Log-score of what cannot be."""
+
+
+class Chart(NamedTuple):
+    """Log-sums over the derivations of each label from each span, by the length of the span: before
+    it writes words, after it has written those on the left, and, if there are labels with two
+    children, of its first and second child.
+    """
+
+    whole: list[Float[Tensor, "b w l"]]
+    right: list[Float[Tensor, "b w l"]]
+    first: list[Float[Tensor, "b w l"]]
+    second: list[Float[Tensor, "b w l"]]
+
+
+def fill_chart(
+    emitted: Float[Tensor, "2 b n l"],
+    below: Float[Tensor, "b 2 l l"],
+    arity: Int[Tensor, "b l"],
+) -> Chart:
+    """Log-sums over derivations. A node writes words on the left, then on the right, and then
+    leaves its span to its children.
+    """
+    n, size = emitted.shape[2:]
+    binary = bool((arity == 2).any())
+    can = [torch.where(arity == k, 0.0, NEVER)[:, None].to(emitted) for k in range(3)]
+    chart = Chart([], [], [], [])
+    for d in range(n + 1):
+        w = n - d + 1
+        if d == 0:
+            whole = right = can[0].expand(emitted.shape[1], w, size)
+        else:
+            right = chart.right[d - 1][:, :w] + emitted[1][:, d - 1 :]
+            for k in range(1, d if binary else 1):
+                one, two = slice(0, w), slice(k, k + w)
+                ahead = chart.first[k][:, one] + chart.second[d - k][:, two]
+                back = chart.second[k][:, one] + chart.first[d - k][:, two]
+                right = torch.logaddexp(right, torch.logaddexp(ahead, back) + can[2])
+            whole = torch.logaddexp(right, chart.whole[d - 1][:, 1:] + emitted[0][:, :w])
+        above = whole
+        for _ in range(EMPTY):
+            above = _sum_below(below[:, 0], above) + can[1]
+            whole, right = torch.logaddexp(whole, above), torch.logaddexp(right, above)
+        chart.whole.append(whole)
+        chart.right.append(right)
+        if binary:
+            chart.first.append(_sum_below(below[:, 0], whole))
+            chart.second.append(_sum_below(below[:, 1], whole))
+    return chart
+
+
+def _sum_below(
+    below: Float[Tensor, "b l l"], values: Float[Tensor, "b w l"]
+) -> Float[Tensor, "b w l"]:
+    """``log Σ_c exp(below[l, c] + values[c])``."""
+    largest = values.amax(2, keepdim=True)
+    summed = (values - largest).exp() @ below.exp().transpose(1, 2)
+    return summed.clamp(min=1e-37).log() + largest
