@@ -77,7 +77,7 @@ def build(config: ModelConfig, symmetry: Symmetry, learned: Learned | None = Non
             composer_rate=config.composer_rate,
         )
     if isinstance(config, TreesConfig):
-        return Trees(symmetry)
+        return Trees(symmetry, empty=config.empty, draws=config.draws)
     attention = HardAttention if isinstance(config, WuConfig) else SoftAttention
     return attention(
         symmetry, embedding=config.embedding, hidden=config.hidden, dropout=config.dropout

@@ -6,9 +6,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-EMPTY = 4
-"""Largest number of nodes in a row that have the same span and write no word there."""
-
 NEVER = -1e4
 """Log-score of what cannot be."""
 
@@ -29,9 +26,10 @@ def fill_chart(
     emitted: Float[Tensor, "2 b n l"],
     below: Float[Tensor, "b 2 l l"],
     arity: Int[Tensor, "b l"],
+    empty: int,
 ) -> Chart:
     """Log-sums over derivations. A node writes words on the left, then on the right, and then
-    leaves its span to its children.
+    leaves its span to its children. At most ``empty`` nodes in a row have one span.
     """
     n, size = emitted.shape[2:]
     binary = bool((arity == 2).any())
@@ -50,7 +48,7 @@ def fill_chart(
                 right = torch.logaddexp(right, torch.logaddexp(ahead, back) + can[2])
             whole = torch.logaddexp(right, chart.whole[d - 1][:, 1:] + emitted[0][:, :w])
         above = whole
-        for _ in range(EMPTY):
+        for _ in range(empty):
             above = _sum_below(below[:, 0], above) + can[1]
             whole, right = torch.logaddexp(whole, above), torch.logaddexp(right, above)
         chart.whole.append(whole)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from equitrans.models.trees.chart import EMPTY, Chart
+from equitrans.models.trees.chart import Chart
 from equitrans.models.trees.targets import ARITY, Tree
 
 Numbers = NDArray[np.float64]
@@ -23,11 +23,13 @@ class Draw:
         emitted: Float[Tensor, "2 n l"],
         below: Float[Tensor, "2 l l"],
         labels: Sequence[int],
+        empty: int,
     ) -> None:
         self.whole, self.right, self.first, self.second = (
             [_numbers(part[0]) for part in parts] for parts in chart
         )
         self.emitted, self.below, self.labels = _numbers(emitted), _numbers(below), labels
+        self.empty = empty
         self.random = np.random.default_rng(0)
 
     def tree(self, root: Float[Tensor, " l"]) -> Tree | None:
@@ -57,7 +59,7 @@ class Draw:
             if d:
                 written = self.emitted[1, end - 1, label]
                 options["right", 0] = self.right[d - 1][start, label] + written
-            if arity == 1 and empty < EMPTY:
+            if arity == 1 and empty < self.empty:
                 options["child", 0] = _log_sum(self.below[0, label] + self.whole[d][start])
             for k in range(1, d if arity == 2 else 1):
                 one, other = (k, start), (d - k, start + k)

@@ -26,10 +26,6 @@ NOISE = 1e-3
 SMOOTHING = 0.2
 """Weight of the frequency of a word in the frequency of a word below another one."""
 
-DRAWS = 50
-"""Number of derivations that are drawn to find the likeliest target. The draws are the same in
-every call, and a target of probability 0.2 is missed once in 70,000 searches."""
-
 ROWS = 32
 """Number of rows, of similar length, that are computed at once."""
 
@@ -39,22 +35,24 @@ class Trees(Direct):
     (node, word that it writes), each (node, word of the sentence), and each (node, child).
     """
 
-    signs: Int[Tensor, " 3"]
-    known: Bool[Tensor, " labels"]
+    signs: Float[Tensor, " 3"]
+    """The brackets and the separator, as numbers of target words; a model file has floats only."""
+    known: Float[Tensor, " labels"]
+    """1 for each label of a training target."""
     prior: Float[Tensor, "2 y y"]
 
-    def __init__(self, symmetry: Symmetry) -> None:
+    def __init__(self, symmetry: Symmetry, *, empty: int, draws: int) -> None:
         super().__init__()
-        self.symmetry = symmetry
+        self.symmetry, self.empty, self.draws = symmetry, empty, draws
         x, y = len(symmetry.source), len(symmetry.target)
         self.written = nn.Parameter(0.01 * torch.randn(x, y))
         self.present = nn.Parameter(0.01 * torch.randn(x, y))
         self.side = nn.Parameter(torch.zeros(2, y))
         self.below = nn.Parameter(0.01 * torch.randn(2, y, y))
         self.layout = nn.Parameter(torch.zeros(y, len(ARITY)))
-        known = torch.zeros(y, len(ARITY), dtype=torch.bool)
-        known[N_SPECIAL:, :INSIDE] = True
-        self.register_buffer("signs", torch.full((3,), -1))
+        known = torch.zeros(y, len(ARITY))
+        known[N_SPECIAL:, :INSIDE] = 1
+        self.register_buffer("signs", torch.full((3,), -1.0))
         self.register_buffer("known", known.flatten())
         self.register_buffer("prior", torch.full((2, y, y), -math.log(2 * y)))
 
@@ -70,10 +68,10 @@ class Trees(Direct):
         targets = list(targets)
         self.signs.copy_(torch.tensor(find_signs(targets)))
         count = torch.zeros_like(self.prior)
-        self.known.fill_(False)
+        self.known.zero_()
 
         def add(tree: Tree) -> None:
-            self.known[tree.label] = True
+            self.known[tree.label] = 1
             for slot, child in enumerate(tree.children):
                 count[slot, tree.word, child.word] += 1
                 add(child)
@@ -90,7 +88,7 @@ class Trees(Direct):
 
     @property
     def _signs(self) -> Signs:
-        return Signs(*self.signs.tolist())
+        return Signs(*map(int, self.signs.tolist()))
 
     # --- scores
 
@@ -122,7 +120,7 @@ class Trees(Direct):
         arity = torch.tensor(ARITY, device=labels.device)[labels % len(ARITY)]
         emitted = self._emitted(source)[..., words]
         below = between[None] + own[:, None, None]
-        return fill_chart(emitted, below, arity[None]), labels, root, below
+        return fill_chart(emitted, below, arity[None], self.empty), labels, root, below
 
     def _log_total(self, source: Int[Tensor, "b n"], length: Int[Tensor, " b"]) -> Tensor:
         """Log-sums over the derivations of all trees."""
@@ -153,12 +151,12 @@ class Trees(Direct):
         labels, arity, link = (part.to(source.device) for part in (labels, arity, link))
         words = labels // len(ARITY)
         own = self._present(source).gather(1, words) + self.layout.flatten()[labels]
-        own = own.masked_fill(~self.known[labels], NEVER)
+        own = own.masked_fill(self.known[labels] == 0, NEVER)
         between = (self.prior + self.below)[:, words[:, :, None], words[:, None]].transpose(0, 1)
         below = (between + own[:, None, None]).masked_fill(~link, NEVER)
         if emitted is None:
             emitted = self.node_scores(source, words)
-        chart = fill_chart(emitted, below, arity)
+        chart = fill_chart(emitted, below, arity, self.empty)
         at = [chart.whole[n][b, 0, 0] for b, n in enumerate(length.tolist())]
         return torch.stack(at) + own[:, 0] + (self.prior + self.below)[0, BOS, words[:, 0]]
 
@@ -216,8 +214,8 @@ class Trees(Direct):
             return
         chart, labels, root, below = self._open_chart(words[None])
         emitted = self._emitted(words[None])[:, 0][..., labels // len(ARITY)]
-        draw = Draw(chart, emitted, below[0], labels.tolist())
-        for _ in range(DRAWS):
+        draw = Draw(chart, emitted, below[0], labels.tolist(), self.empty)
+        for _ in range(self.draws):
             if (tree := draw.tree(root[0])) is not None:
                 yield tree
 
