@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from equitrans.errors import ConfigError, nearest, shown
 from equitrans.paper import GroupKind
-from equitrans.settings import check_counts, check_settings, check_shares
+from equitrans.settings import check_counts, check_fractions, check_settings, check_shares
 
 Learner = Literal["gradient", "rules", "lessons", "backoff"]
 """Gradient descent with validation pairs, rules induced from all pairs, gradient descent on samples
@@ -91,10 +91,7 @@ class GordonConfig:
     def __post_init__(self) -> None:
         check_settings("model", self)
         check_counts("model", self, "hidden")
-        if not 0 <= self.teacher_forcing <= 1:
-            raise ConfigError(
-                f"model.teacher_forcing is {self.teacher_forcing}; it must lie in [0, 1]"
-            )
+        check_fractions("model", self, "teacher_forcing")
 
 
 @dataclass(frozen=True)
@@ -243,10 +240,8 @@ class LaneConfig:
         check_shares("model", self, "dropout")
         if self.short < 0:
             raise ConfigError(f"model.short is {self.short}; it must be 0 or more")
-        for name in ("simplicity", "entropy", "entropy_fall", "entropy_floor", "passing"):
-            value = getattr(self, name)
-            if not 0 <= value <= 1:
-                raise ConfigError(f"model.{name} is {value}; it must lie in [0, 1]")
+        entropy = ("entropy", "entropy_fall", "entropy_floor")
+        check_fractions("model", self, "simplicity", *entropy, "passing")
         if not 0 < self.composer_rate <= 100:
             raise ConfigError(
                 f"model.composer_rate is {self.composer_rate}; it must lie in (0, 100]"
@@ -286,8 +281,7 @@ class BackoffConfig:
         check_settings("model", self)
         check_counts("model", self, "k", "d", "embedding", "hidden")
         check_shares("model", self, "dropout")
-        if not 0 <= self.wrong <= 1:
-            raise ConfigError(f"model.wrong is {self.wrong}; it must lie in [0, 1]")
+        check_fractions("model", self, "wrong")
 
     @property
     def rules(self) -> TransducerConfig:
