@@ -33,7 +33,7 @@ from equitrans.training.learning import (
 )
 from equitrans.training.loop import TrainState
 
-FOLDS = 4
+FOLDS = 3
 """Number of parts of a cross-validation by targets."""
 
 

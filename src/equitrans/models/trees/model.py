@@ -119,8 +119,8 @@ class Trees(Direct):
         between = (self.prior + self.below)[:, words][:, :, words]
         arity = torch.tensor(ARITY, device=labels.device)[labels % len(ARITY)]
         emitted = self._emitted(source)[..., words]
-        below = between[None] + own[:, None, None]
-        return fill_chart(emitted, below, arity[None], self.empty), labels, root, below
+        chart = fill_chart(emitted, own, between, arity, self.empty)
+        return chart, labels, root, between[None] + own[:, None, None]
 
     def _log_total(self, source: Int[Tensor, "b n"], length: Int[Tensor, " b"]) -> Tensor:
         """Log-sums over the derivations of all trees."""
@@ -153,10 +153,10 @@ class Trees(Direct):
         own = self._present(source).gather(1, words) + self.layout.flatten()[labels]
         own = own.masked_fill(self.known[labels] == 0, NEVER)
         between = (self.prior + self.below)[:, words[:, :, None], words[:, None]].transpose(0, 1)
-        below = (between + own[:, None, None]).masked_fill(~link, NEVER)
+        below = between.masked_fill(~link, NEVER)
         if emitted is None:
             emitted = self.node_scores(source, words)
-        chart = fill_chart(emitted, below, arity, self.empty)
+        chart = fill_chart(emitted, own, below, arity, self.empty)
         at = [chart.whole[n][b, 0, 0] for b, n in enumerate(length.tolist())]
         return torch.stack(at) + own[:, 0] + (self.prior + self.below)[0, BOS, words[:, 0]]
 
