@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         LaneConfig,
         RussinConfig,
         TransducerConfig,
+        TreesConfig,
         WuConfig,
     )
     from equitrans.paper import (

@@ -136,6 +136,13 @@ def check_counts(section: str, settings: Any, *names: str) -> None:
             raise ConfigError(f"{section}.{name} is {shown(value)}; it must be below 2**31")
 
 
+def check_fractions(section: str, settings: Any, *names: str) -> None:
+    """Raise ConfigError unless each named field lies in [0, 1]."""
+    for name in names:
+        if not 0 <= (value := getattr(settings, name)) <= 1:
+            raise ConfigError(f"{section}.{name} is {shown(value)}; it must lie in [0, 1]")
+
+
 def check_shares(section: str, settings: Any, *names: str) -> None:
     """Raise ConfigError unless each named field lies in [0, 1)."""
     for name in names:

@@ -30,6 +30,7 @@ SMALL = {
     "russin": {"semantics": 6, "syntax": 8},
     "wu": {"embedding": 6, "hidden": 8},
     "attention": {"embedding": 6, "hidden": 8},
+    "trees": {"empty": 3, "draws": 30},
     "lane": {"size": 8, "samples": 2},
     "backoff": {"k": 4, "d": 3, "embedding": 5, "hidden": 8},
 }
@@ -117,9 +118,10 @@ def test_predict_prints_the_best_targets_first_with_log_prob_and_alignment(run, 
     answer = json.loads(printed)
     best = answer["n_best"]
     assert len({found["target"] for found in best}) == 3
-    # beam search ranks by log p per word, rules rank by p
+    # beam search ranks by log p per word, rules and trees rank by p
     ranked = [
-        f["log_prob"] / (1 if name == "backoff" else len(f["target"].split()) + f["finished"])
+        f["log_prob"]
+        / (1 if name in ("backoff", "trees") else len(f["target"].split()) + f["finished"])
         for f in best
     ]
     assert ranked == sorted(ranked, reverse=True)

@@ -55,7 +55,7 @@ def decode(
     if isinstance(model, Backoff):
         # one target more than asked for is the rival of the last
         more = n_best + 1
-        search = partial(beam_search, max_length=max_length, width=max(width, more), n_best=more)
+        search = partial(decode, max_length=max_length, width=max(width, more), n_best=more)
         return model.answers(source, search, max_length=max_length, n_best=n_best)
     assert isinstance(model, Scorer)
     return beam_search(model, source, width=width, max_length=max_length, n_best=n_best)

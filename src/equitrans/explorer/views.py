@@ -54,6 +54,7 @@ ABOUT = {
     "russin": "Russin et al. 2019, syntactic attention",
     "wu": "Wu et al. 2018, hard attention without symmetry",
     "attention": "LSTM with soft attention",
+    "trees": "hybrid trees",
     "backoff": "rules, with a second model where they do not derive",
     "lane": "Liu et al. 2020, learned expressions (LANE)",
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ModelConfig,
         RussinConfig,
         TransducerConfig,
+        TreesConfig,
         WuConfig,
         find_model,
         has_rules,
@@ -38,5 +39,6 @@ if TYPE_CHECKING:
         suggest,
     )
     from equitrans.models.table import TableTranslator
+    from equitrans.models.trees import Trees
 
 __getattr__, __dir__, __all__ = face(__name__)

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from equitrans.models.direct import Answer, Hypothesis
 from equitrans.models.recursive import Derivation, RecursiveTransducer
-from equitrans.paper import EOS, PAD, Autoregressive, Batch, Model, Moment, Parts, Symmetry
+from equitrans.paper import EOS, PAD, Batch, Model, Moment, Parts, Symmetry
 
-Search = Callable[[Autoregressive, Tensor], list[list[Hypothesis[int]]]]
+Search = Callable[[Model, Tensor], list[list[Hypothesis[int]]]]
 """A function that gives the best targets of each source under a model, best first."""
 
 SCORED = 512
@@ -34,9 +34,7 @@ class Backoff(Model):
     confidence: Float[Tensor, ""]
     """Least probability of an answer of the second model."""
 
-    def __init__(
-        self, symmetry: Symmetry, second: Autoregressive, rules: RecursiveTransducer
-    ) -> None:
+    def __init__(self, symmetry: Symmetry, second: Model, rules: RecursiveTransducer) -> None:
         super().__init__()
         self.symmetry = symmetry
         # before the rules, so that an optimizer numbers its parameters from 0

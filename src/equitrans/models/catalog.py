@@ -19,14 +19,15 @@ from equitrans.models.configs import (
     ModelConfig,
     RussinConfig,
     TransducerConfig,
+    TreesConfig,
     WuConfig,
 )
 from equitrans.models.recursive import Learned, RecursiveTransducer
 from equitrans.models.table import TableTranslator
+from equitrans.models.trees import Trees
 from equitrans.paper import (
     MARGINALS,
     Aligner,
-    Autoregressive,
     Model,
     Symmetry,
     Transducer,
@@ -50,7 +51,6 @@ def build(config: ModelConfig, symmetry: Symmetry, learned: Learned | None = Non
         return _transducer(config, symmetry, learned)
     if isinstance(config, BackoffConfig):
         second = build(config.backing, symmetry)
-        assert isinstance(second, Autoregressive)
         rules = build(config.rules, symmetry, learned)
         assert isinstance(rules, RecursiveTransducer)
         return Backoff(symmetry, second, rules)
@@ -76,6 +76,8 @@ def build(config: ModelConfig, symmetry: Symmetry, learned: Learned | None = Non
             baseline=config.baseline,
             composer_rate=config.composer_rate,
         )
+    if isinstance(config, TreesConfig):
+        return Trees(symmetry, empty=config.empty, draws=config.draws)
     attention = HardAttention if isinstance(config, WuConfig) else SoftAttention
     return attention(
         symmetry, embedding=config.embedding, hidden=config.hidden, dropout=config.dropout
@@ -129,6 +131,9 @@ def check_limits(config: ModelConfig, symmetry: Symmetry) -> None:
         )
     entries = len(symmetry.source) * len(symmetry.target)
     table = isinstance(config, TransducerConfig) and config.translator == "table"
+    table |= isinstance(config, TreesConfig) or (
+        isinstance(config, BackoffConfig) and config.second == "trees"
+    )
     if table and entries > LARGEST_TABLE:
         raise ConfigError(
             f"a table of {len(symmetry.source)} × {len(symmetry.target)} words is too large; "

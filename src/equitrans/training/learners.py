@@ -1,8 +1,10 @@
 """The learner of each model: ``start`` gives it; rules with a second model combine two learners."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,6 +17,7 @@ from equitrans.models import (
     BackoffConfig,
     ModelConfig,
     RecursiveTransducer,
+    build,
     least_confidence,
 )
 from equitrans.paper import Model
@@ -30,10 +33,16 @@ from equitrans.training.learning import (
 )
 from equitrans.training.loop import TrainState
 
+FOLDS = 3
+"""Number of parts of a cross-validation by targets."""
+
 
 class BackoffLearning(Learning):
     """Rules from all pairs in the first step; then a second model from the training pairs. At the
     end, the validation pairs decide how likely an answer of the second model must be.
+
+    Hybrid trees need no validation pairs and learn in seconds. They learn from all pairs, and a
+    cross-validation decides: each part has targets that the other parts do not have.
     """
 
     model: Backoff
@@ -49,10 +58,10 @@ class BackoffLearning(Learning):
         device: str | torch.device = "cpu",
     ) -> None:
         self.model, self._config, self._data, self._device = model, config, data, device
+        self._training, self._seed = training, seed
         pairs = data.train + data.valid
         self._rules = RuleLearning(model.rules, config.rules, pairs, seed=seed, device=device)
-        backing = (model.second, config.backing, training, data)
-        self._second = GradientLearning(*backing, seed=seed, device=device)
+        self._second = self._learning(model.second, data)
         self.model.to(device)
         self._has_rules = False
 
@@ -69,20 +78,49 @@ class BackoffLearning(Learning):
                 self._choose_confidence()
             yield epoch
 
+    def _learning(self, second: Model, data: Data) -> GradientLearning:
+        """The learning of a second model."""
+        if self._config.second == "trees":
+            data = replace(data, train=data.train + data.valid, valid=())
+        asked = second, self._config.backing, self._training, data
+        return GradientLearning(*asked, seed=self._seed, device=self._device)
+
     def _choose_confidence(self) -> None:
-        """Set the confidence by the answers of the second model to the validation pairs."""
-        second, now = self.model.second, deepcopy(self.model.second.state_dict())
-        second.load_state_dict(self._second.best)
-        valid = self._data.valid
-        length = longest_prediction((*self._data.train, *valid), self._config)
-        best = predict(second, [pair.source for pair in valid], width=3, max_length=length)
-        answers = [
+        """Set the confidence by the answers of the second model to pairs that it has not seen."""
+        data, second = self._data, self.model.second
+        if self._config.second == "trees":
+            answers = [each for part in self._parts() for each in self._answers(*part)]
+        else:
+            now = deepcopy(second.state_dict())
+            second.load_state_dict(self._second.best)
+            answers = self._answers(second, data.valid)
+            second.load_state_dict(now)
+        self.model.confidence.fill_(least_confidence(answers, self._config.wrong))
+
+    def _parts(self) -> Iterator[tuple[Model, tuple[Pair, ...]]]:
+        """Each part of the pairs, with a model that learned from the others."""
+        pairs = self._data.train + self._data.valid
+        targets = sorted({pair.target for pair in pairs})
+        random.Random(self._seed).shuffle(targets)
+        for k in range(FOLDS):
+            held = set(targets[k::FOLDS])
+            others = tuple(pair for pair in pairs if pair.target not in held)
+            if held and others:
+                model = build(self._config.backing, self.model.symmetry)
+                learning = self._learning(model, replace(self._data, train=others, valid=()))
+                for _ in learning:
+                    pass
+                yield learning.best_model(), tuple(pair for pair in pairs if pair.target in held)
+
+    def _answers(self, model: Model, pairs: Sequence[Pair]) -> list[tuple[float, bool]]:
+        """The probability of the answer to each pair, and whether it is right."""
+        length = longest_prediction(self._data.train + self._data.valid, self._config)
+        best = predict(model, [pair.source for pair in pairs], width=3, max_length=length)
+        return [
             (math.exp(found[0].log_prob), found[0].gives(pair.target))
-            for pair, found in zip(valid, best, strict=True)
+            for pair, found in zip(pairs, best, strict=True)
             if not found[0].refused
         ]
-        self.model.confidence.fill_(least_confidence(answers, self._config.wrong))
-        second.load_state_dict(now)
 
     def restored(self, best: dict[str, Tensor]) -> None:
         prefix = "second."

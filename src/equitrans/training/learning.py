@@ -20,6 +20,7 @@ from equitrans.data import Data, Pair, Rows
 from equitrans.models import (
     LaneConfig,
     ModelConfig,
+    Trees,
     build,
     learn_rules,
 )
@@ -145,8 +146,14 @@ class GradientLearning(Learning):
         """Bring the data into the form that one start needs."""
         self._rows = Rows.of(self._data.train, self.model.sharing)
         self._valid = Rows.of(self._data.valid, self.model.sharing) if self._data.valid else None
+        self._begin(self.model)
+
+    def _begin(self, model: Model) -> None:
+        """Give a model with random weights what the training pairs show without training."""
         if self._training.lexicon:
-            start_translator(self.model, self._data.train)
+            start_translator(model, self._data.train)
+        if isinstance(model, Trees):
+            model.observe(model.symmetry.target.encode(p.target) for p in self._data.train)
 
     def _train(self) -> Iterator[Epoch]:
         """Continue the current start to its end."""
@@ -170,8 +177,7 @@ class GradientLearning(Learning):
         """Set new random weights and a new optimizer; the best weights so far are kept."""
         seed = epoch_seed(self._state)
         model = Trained.new(self._config, self.model.symmetry, max_length=1, seed=seed).model
-        if self._training.lexicon:
-            start_translator(model, self._data.train)
+        self._begin(model)
         self.model.load_state_dict(model.state_dict())
         self._state.restart(self._training)
 

@@ -6,6 +6,7 @@ from equitrans import face
 
 if TYPE_CHECKING:
     from equitrans.models.baselines.attention import SoftAttention
+    from equitrans.models.baselines.common import unshared
     from equitrans.models.baselines.gordon import Gordon
     from equitrans.models.baselines.lane.lane import Lane
     from equitrans.models.baselines.russin import SyntacticAttention

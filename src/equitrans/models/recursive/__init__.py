@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from equitrans import face
 
 if TYPE_CHECKING:
+    from equitrans.models.recursive.brackets import find_brackets
     from equitrans.models.recursive.exchange import exchangeable_words
     from equitrans.models.recursive.io import (
         Derivation,
