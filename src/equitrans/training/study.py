@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from equitrans.analysis import Prediction, Report
@@ -30,6 +31,9 @@ QUICK_UPDATES = 500
 
 SECONDS = 30.0
 """CPU time in seconds after which no further fold begins; one fold is always judged."""
+
+SAID = "the rules say:"
+"""Begins the target that rules give a pair which they do not explain."""
 
 RULES, SECOND = TransducerConfig(aligner="recursive"), TransducerConfig()
 
@@ -100,6 +104,19 @@ class Study:
         assert grammar is not None
         return grammar
 
+    @cached_property
+    def unexplained(self) -> tuple[tuple[Pair, str], ...]:
+        """The pairs that the rules do not explain, each with the reason and, where the rules give
+        another target, that target.
+        """
+        found = self.grammar.exceptions
+        says = self.trained.predict([pair.source for pair, _ in found])
+        return tuple(
+            (pair, reason if p.refused or SAID in reason else f"{reason}; {SAID} {text}")
+            for (pair, reason), p in zip(found, says, strict=True)
+            for text in [self.trained.text(p.words)]
+        )
+
     def __str__(self) -> str:
         return studied.page(self)
 
@@ -130,9 +147,9 @@ def learn(
     least one; with 0 none. The search for the rules of a fold is shorter than that of all pairs.
     If the rules leave pairs unexplained, a second model without rules is learned too, in a short
     training; ``second`` gives it a full training (True: half a minute for each fold), other
-    settings, or none (False). ``split_words`` is the sign at which target words are read apart;
-    "auto" finds it. ``tell`` gets a text about each stage, and ``report`` texts about the progress
-    within one.
+    settings, or none (False). ``split_words`` are the signs at which target words are read apart;
+    "auto" finds them. ``tell`` gets a text about each stage, and ``report`` texts about the
+    progress within one.
 
     >>> words = ["lamp", "fan", "heater"]
     >>> pairs = [(f"start the {w}", f"{w.upper()} start") for w in words]
@@ -151,6 +168,8 @@ def learn(
     check_pairs(pairs)
     if split_words == "auto":
         split_words = None if characters else compound_sign(pairs)
+        if split_words is not None:
+            tell(f"reading target words apart at {split_words}")
     training = second if isinstance(second, TrainingConfig) else usual_training(SECOND)
     if second is None:
         training = replace(training, updates=QUICK_UPDATES, restarts=0)
@@ -190,7 +209,7 @@ def _with_figures(trained: Trained, held: Held) -> Trained:
 
 
 def compound_sign(pairs: Sequence[Pair]) -> str | None:
-    """The sign that joins words of the source in target words, such as . in kitchen.lamp."""
+    """The signs that join the parts of target words, such as . in kitchen.lamp, or None."""
     lines = format_tsv(pairs).encode().splitlines(keepends=True)
     found = inspect_pairs(lines).findings
     return next((finding.sign for finding in found if finding.sign is not None), None)
