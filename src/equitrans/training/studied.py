@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from equitrans.data import Pair
 from equitrans.lexical import LexicalClass
 from equitrans.notebook import line, part, table
 
@@ -25,6 +26,9 @@ FEW_FORMS = 10
 
 CAREFUL = 0.1
 """Share of wrong answers to held-out pairs above which the page warns."""
+
+SAID = "the rules say:"
+"""Begins the target that rules give a pair which they do not explain."""
 
 Row = tuple[str, ...]
 
@@ -100,6 +104,20 @@ def _parts(study: "Study") -> Iterator[tuple[str, list[str], list[Row]]]:
             ["their targets would teach the most; leave out what is no sentence of your language"],
             [(text(each.source), "; ".join(each.reasons)) for each in study.suggestions],
         )
+
+
+def unexplained(trained: "Trained", most: int | None = None) -> tuple[tuple[Pair, str], ...]:
+    """The first pairs that the rules of a model do not explain, each with the reason and, where the
+    rules give another target, that target.
+    """
+    assert trained.grammar is not None
+    found = trained.grammar.exceptions[:most]
+    says = trained.predict([pair.source for pair, _ in found])
+    return tuple(
+        (pair, reason if p.refused or SAID in reason else f"{reason}; {SAID} {text}")
+        for (pair, reason), p in zip(found, says, strict=True)
+        for text in [trained.text(p.words)]
+    )
 
 
 def _judged(study: "Study") -> tuple[str, list[str], list[Row]]:

@@ -32,9 +32,6 @@ QUICK_UPDATES = 500
 SECONDS = 30.0
 """CPU time in seconds after which no further fold begins; one fold is always judged."""
 
-SAID = "the rules say:"
-"""Begins the target that rules give a pair which they do not explain."""
-
 RULES, SECOND = TransducerConfig(aligner="recursive"), TransducerConfig()
 
 Tell = Callable[[str], None]
@@ -109,13 +106,7 @@ class Study:
         """The pairs that the rules do not explain, each with the reason and, where the rules give
         another target, that target.
         """
-        found = self.grammar.exceptions
-        says = self.trained.predict([pair.source for pair, _ in found])
-        return tuple(
-            (pair, reason if p.refused or SAID in reason else f"{reason}; {SAID} {text}")
-            for (pair, reason), p in zip(found, says, strict=True)
-            for text in [self.trained.text(p.words)]
-        )
+        return studied.unexplained(self.trained)
 
     def __str__(self) -> str:
         return studied.page(self)
@@ -181,7 +172,8 @@ def learn(
     backup = None
     if second is not False and grammar.exceptions:
         tell(f"learning a second model: {len(grammar.exceptions)} pairs are unexplained")
-        backup = learner.second(pairs, trained)
+        backup, told = learner.second(pairs, trained)
+        warnings += [f"second model: {warning}" for warning in told]
     limit = None if folds is not None else begun + seconds
     wants = backup is not None
     parts = divide(pairs, trained, FOLDS if folds is None else folds, seed=seed)
@@ -230,10 +222,10 @@ class _Learner:
         """The rules of pairs, with classes that are discovered, and the warnings."""
         return self._fitted(pairs, "discover", model=RULES, quick=quick)
 
-    def second(self, pairs: Sequence[Pair], trained: Trained) -> Trained:
-        """A model without rules that has the classes of another."""
+    def second(self, pairs: Sequence[Pair], trained: Trained) -> tuple[Trained, list[str]]:
+        """A model without rules that has the classes of another, and the warnings."""
         classes = trained.symmetry.classes
-        return self._fitted(pairs, classes, model=SECOND, training=self.training)[0]
+        return self._fitted(pairs, classes, model=SECOND, training=self.training)
 
     def _fitted(
         self,
@@ -285,7 +277,7 @@ def _judge(
         found = model.predict([pair.source for pair in part])
         asked += part
         answers += found
-        backup = learner.second(others, model) if second else None
+        backup = learner.second(others, model)[0] if second else None
         refused = [pair.source for pair, p in zip(part, found, strict=True) if p.refused]
         said = iter([] if backup is None else backup.predict(refused))
         seconds += [next(said, None) if p.refused else None for p in found]
