@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-sse test-avx2 browser check lint types bench reliability results pages docs house fuzz coverage mutation screencast lock audit release-check clean
+.PHONY: demo test test-sse test-avx2 browser check lint types bench reliability results pages docs site house fuzz coverage mutation screencast lock audit release-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py demo
@@ -63,6 +63,10 @@ pages: .venv/installed
 
 docs: .venv/installed
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+
+# Put the built documentation into docs/_build/site, which has a folder for each version and a select of them.
+site: docs
+	$(BIN)/python docs/versions.py docs/_build/html docs/_build/site
 
 # Draw the packages of src/equitrans, their sizes and their imports.
 house: .venv/installed

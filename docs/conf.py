@@ -21,6 +21,20 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_show_copyright = False
 html_title = f"equitrans {release}"
+html_static_path = ["_static"]
+html_css_files = ["versions.css"]
+html_js_files = ["versions.js"]
+templates_path = ["_templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 exclude_patterns = ["_build"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"

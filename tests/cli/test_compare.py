@@ -47,6 +47,7 @@ def test_every_model_is_compared_with_the_first_on_every_file(run, models, tmp_p
         assert row["difference"] == pytest.approx(100 * (row["gained"] - row["lost"]) / pairs)
         assert row["low"] <= row["difference"] <= row["high"]
     assert run(*asked, *files, "--json", "--quiet") == (0, out, "")
+    assert run(*asked, *files, "--format", "json", "--quiet") == (0, out, "")
 
 
 def test_tables_are_markdown_csv_or_latex(run, models):

@@ -47,7 +47,7 @@ def test_the_command_prints_means_rows_and_a_picture(run, world):
     assert "6 pairs, seed 0: " in err
     assert (world / "curve.png").read_bytes().startswith(b"\x89PNG")
     _, text, _ = run(*base, "--format", "csv", "--quiet")
-    _, content, _ = run(*base, "--format", "json", "--quiet")
+    _, content, _ = run(*base, "--json", "--quiet")
     rows = json.loads(content)
     assert [int(row["right"]) for row in csv.DictReader(io.StringIO(text))] == [
         row["right"] for row in rows

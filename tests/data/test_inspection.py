@@ -105,6 +105,17 @@ def test_compound_words_are_named_with_their_parts():
     assert "write them apart" in finding.advice
 
 
+def test_targets_that_are_written_as_code_are_named_with_their_signs():
+    things = ("lamp", "fan", "tv")
+    pairs = [Pair(("dim", t), (f"dim({t}.level,2)",)) for t in things]
+    (finding,) = look(format_tsv(pairs)).serious
+    assert (finding.kind, finding.sign) == ("compound", "(),.")
+    assert "such as dim(lamp.level,2)" in finding.message
+    assert "--split-words '(),.'" in finding.advice
+    spaced = [Pair(("dim", t), ("dim", "(", t, ")")) for t in things]
+    assert look(format_tsv(spaced)).serious == ()
+
+
 def test_a_label_in_the_first_column_is_found_and_columns_can_be_chosen():
     text = "".join(f"plain\t{line}\n" for line in GOOD.splitlines())
     assert ("label", ()) in found(text)

@@ -97,6 +97,24 @@ def test_target_words_are_read_apart_and_written_together():
     assert reading.write(target, Read(())) == ("set", "kitchen.lamp.left", "3.5", "etc.")
 
 
+def test_each_of_several_signs_is_a_word_that_keeps_its_place():
+    reading, words = Reading(split="(),.:"), ("when(dark)", "msg(bob,lb.3.5)", "f(g(x))", "a:")
+    target = reading.target(words, Read(()))
+    assert target[:4] == ("when", "⁀(⁀", "dark", "⁀)")
+    assert target[4:11] == ("msg", "⁀(⁀", "bob", "⁀,⁀", "lb", "⁀.⁀", "3.5")
+    assert target[12:18] == ("f", "⁀(⁀", "g", "⁀(⁀", "x", "⁀)")
+    assert target[17] == target[18]  # both brackets are one word of the vocabulary
+    assert reading.write(target, Read(())) == words
+
+
+@given(st.lists(st.text("ab(),.3", min_size=1, max_size=8), max_size=4).map(tuple))
+def test_writing_inverts_reading_at_several_signs(words):
+    reading = Reading(split="(),.")
+    target = reading.target(words, Read(()))
+    assert reading.write(target, Read(())) == words
+    assert reading.target(target, Read(())) == target
+
+
 sentences = st.lists(
     st.sampled_from(["living", "room", "hall", "hallway", "front", "7", "8", "x"]), max_size=6
 ).map(tuple)

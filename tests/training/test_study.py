@@ -8,6 +8,7 @@ import pytest
 
 from equitrans import TrainingConfig, fit, learn
 from equitrans.errors import ConfigError, DataError
+from equitrans.training.alone import answerer
 from equitrans.training.studied import _refusals
 from equitrans.training.study import compound_sign, divide
 
@@ -55,12 +56,14 @@ def test_the_page_names_classes_rules_unexplained_pairs_and_suggestions(study):
         "lamp → LAMP",
         "twice",
         "Held-out pairs",
-        "forms are few",
+        "there are only ",
+        "their search for rules is shorter",
         "Unexplained: 1 pair",
         "Write next",
     ):
         assert text in page
     assert "stop the fan twice → LAMP start" in page
+    assert "the rules say: FAN stop FAN stop" in page
     content = json.loads(json.dumps(study.to_dict()))
     assert content["explained"] == content["pairs"] - 1
     assert content["held_out"]["right"] == study.held.right
@@ -95,6 +98,15 @@ def test_compound_target_words_are_read_apart():
     assert study.trained.split == "."
     assert study.trained.predict(["dim radio in attic"])[0].words == ("set", "attic.radio")
     assert compound_sign(study.trained._pairs(ONE)) is None
+
+
+def test_targets_that_are_written_as_code_are_read_apart():
+    pairs = [(f"{v} the {d}", f"{v}({d})") for v in ("start", "stop") for d in ("lamp", "fan")]
+    study = learn([*pairs, ("start the radio", "start(radio)")], folds=0)
+    assert study.trained.split == "()"
+    assert study.trained.predict(["stop the radio"])[0].words == ("stop(radio)",)
+    assert "'('" in study.grammar.texts[0]
+    assert answerer(study.trained).answer("stop the radio").text == "stop(radio)"
 
 
 def test_a_second_model_answers_what_the_rules_refuse(study):

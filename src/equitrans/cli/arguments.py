@@ -121,8 +121,9 @@ def add_split_words(parser: Parser) -> None:
     """Add --split-words."""
     parser.add_argument(
         "--split-words",
-        metavar="SIGN",
-        help="read target words apart at this sign, such as . in kitchen.lamp",
+        metavar="SIGNS",
+        help="read target words apart at these signs, such as . in kitchen.lamp, or '().' in "
+        "on(kitchen.lamp)",
     )
 
 

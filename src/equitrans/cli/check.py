@@ -91,9 +91,11 @@ def warn(
     characters: bool,
     columns: str | None,
     split_words: str | None = None,
+    apart: bool = False,
 ) -> None:
-    """Print the findings that harm training, and the columns that are ignored, in short. Raise
-    DataError if several lines are not pairs; the reader reports a single one.
+    """Print the findings that harm training, and the columns that are ignored, in short; compound
+    words only if they are not read apart anyway. Raise DataError if several lines are not pairs;
+    the reader reports a single one.
     """
     if isinstance(file, str) and not os.path.isfile(file):
         return  # a pipe can be read once only, and a missing file has a message of its own
@@ -106,7 +108,11 @@ def warn(
         )
     if found.unreadable or not found.pairs:
         return
-    told = [f.message for f in found.findings if f.serious or f.kind == "column"]
+    told = [
+        f.message
+        for f in found.findings
+        if (f.serious or f.kind == "column") and not (apart and f.sign is not None)
+    ]
     for message in told[:2]:
         console.print(f"warning: {message}")
     if told:

@@ -47,7 +47,7 @@ def options() -> Parser:
     )
     add_columns(parser)
     parser.add_argument(
-        "--format", choices=list(FORMATS), default="markdown", help="format of the tables"
+        "--format", choices=[*FORMATS, "json"], default="markdown", help="format of the tables"
     )
     add_json(parser, what="both tables")
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap samples")
@@ -76,7 +76,7 @@ def run(arguments: Sequence[str]) -> int:
         for file in asked.data
         for name in others
     ]
-    if asked.json:
+    if asked.json or asked.format == "json":
         content = {"figures": figures, "differences": differences}
         print(json.dumps(content, ensure_ascii=False))
     else:

@@ -61,6 +61,7 @@ def options() -> Parser:
         default="markdown",
         help="a table of means, or one row per sample (default markdown)",
     )
+    parser.add_argument("--json", action="store_true", help="the same as --format json")
     return parser
 
 
@@ -75,7 +76,7 @@ def run(arguments: Sequence[str]) -> int:
     reading = {"characters": asked.characters, "columns": asked.columns}
     file = open_input(asked.pairs)
     console = Console(stderr=True, quiet=asked.quiet)
-    warn(console, file, **reading, split_words=asked.split_words)
+    warn(console, file, **reading, split_words=asked.split_words, apart=True)
     pairs = read_pairs(file, **reading)
     test = None if asked.data is None else read_pairs(asked.data, **reading)
     set_threads(1)
@@ -88,7 +89,7 @@ def run(arguments: Sequence[str]) -> int:
         seeds=range(asked.seeds),
         model=model,
         characters=asked.characters,
-        split_words=asked.split_words,
+        split_words=asked.split_words or "auto",
     ):
         rows.append(row)
         note(asked, f"{row['pairs']} pairs, seed {row['seed']}: {row['right']} of {row['test']}")
@@ -108,7 +109,7 @@ def _sizes(text: str) -> list[int]:
 
 
 def _print(asked: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
-    if asked.format == "json":
+    if asked.json or asked.format == "json":
         print(json.dumps(rows))
     elif asked.format == "csv":
         writer = csv.DictWriter(sys.stdout, rows[0], lineterminator="\n")

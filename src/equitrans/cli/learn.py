@@ -26,7 +26,7 @@ Check a file of pairs, discover its classes, learn rules, and judge them by cros
 forms. The page says what was understood, which held-out pairs are right, refused or wrong, which
 pairs no rule explains and why, and which sentences to write next. If pairs are unexplained, a
 second model without rules is learned too: DIR/second, for predict --fallback.
-Compound target words such as kitchen.lamp are read apart if the file suggests it."""
+Target words such as kitchen.lamp or on(lamp) are read apart if the file suggests it."""
 EXAMPLES = """\
   equitrans learn pairs.tsv --out model
   equitrans learn pairs.tsv --out model --folds 5 --json > page.json
@@ -88,7 +88,7 @@ def run(arguments: Sequence[str]) -> int:
     file = open_input(asked.data)
     options_ = {"characters": asked.characters, "columns": asked.columns}
     console = Console(stderr=True, quiet=asked.quiet)
-    warn(console, file, **options_, split_words=asked.split_words)
+    warn(console, file, **options_, split_words=asked.split_words, apart=True)
     pairs = read_pairs(file, **options_)
     set_threads(1)
     from equitrans.cli.progress import watched

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         read_pairs,
         split_words,
     )
-    from equitrans.data.reading import Read, Reading, lower_first_words
+    from equitrans.data.reading import TIE, Read, Reading, glued, lower_first_words
     from equitrans.data.recorded import recorded_data, recorded_split
     from equitrans.data.scan import (
         CLASSES,

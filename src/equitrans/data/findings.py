@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from shlex import quote
 
 from equitrans.data.pairs import Pair
 from equitrans.data.reading import Reading
@@ -21,6 +22,12 @@ COMPOUNDS = 2
 _BREAK = re.compile(r"[._:/+-]")
 """Characters that join the parts of a compound word."""
 
+_CALL = re.compile(r"\w[(\[{]|[(\[{][\"']?\w")
+"""A bracket at a word, as in on(lamp): the target is written as code."""
+
+_SIGN = re.compile(r"(?<=\w)[.:;,/=|&](?=\w)|[(){}\[\]\"',;:=|&]")
+"""Characters that are words of their own in a target that is written as code."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -34,7 +41,7 @@ class Finding:
     serious: bool
     """Whether it stops training or makes the model learn something wrong."""
     sign: str | None = None
-    """The sign at which compound words can be read apart."""
+    """The signs at which compound words can be read apart."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +134,19 @@ def _rare(side: Side) -> Iterator[Finding]:
 
 def about_compounds(source: Side, target: Side) -> Iterator[Finding]:
     """Target words that join words of the source which also occur in other combinations. A few may
-    be names, such as FRONT_DOOR, and are not reported.
+    be names, such as FRONT_DOOR, and are not reported. A target that is written as code, such as
+    on(kitchen.lamp), has several signs.
     """
+    code = [word for word in target.words if _CALL.search(word)]
+    if len(code) > COMPOUNDS:
+        signs = "".join(sorted({sign for word in target.words for sign in _SIGN.findall(word)}))
+        message = f"{len(code)} target words are written as code, such as {named(code[0])}"
+        advice = (
+            f"write their parts apart, or read them apart with --split-words {quote(signs)}; a "
+            "model knows nothing of the parts of a word"
+        )
+        yield Finding("compound", message, target.lines(code), advice, True, signs)
+        return
     known = {word.casefold() for word in source.words}
     parts = {
         word: [part for part in _BREAK.split(word.casefold()) if part in known]

@@ -18,7 +18,8 @@ from equitrans.errors import DataError, few, shown, spelling
 from equitrans.lexical import PLACES, LexicalClass, by_itself, is_filler
 
 TIE = "⁀"
-"""Ends a target word that is written together with the next one."""
+"""Ends a target word that is written together with the next one, and begins a sign that is written
+together with the word before it."""
 
 LONGEST = 100
 """Largest number of characters of a word that a pattern matches."""
@@ -53,7 +54,7 @@ class Read:
 
     def spell(self, symbol: str) -> str:
         """A symbol as it was written."""
-        return self.names.get(symbol, symbol).removesuffix(TIE)
+        return self.names.get(symbol, symbol).strip(TIE)
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Reading:
     characters: bool = False
     """Whether words are single characters."""
     split: str | None = None
-    """A character at which target words are read apart."""
+    """One sign, or several, at which target words are read apart."""
     known: frozenset[str] | None = None
     """The source words of the model; others may join an open class. None in training."""
     spread: bool = False
@@ -138,16 +139,11 @@ class Reading:
 
     def write(self, symbols: Words, read: Read) -> Words:
         """The words of a target, given its source."""
-        out: list[str] = []
-        tied = ""
-        for symbol in join_forms(symbols, self.inflected):
-            words = self._spelled.get(symbol) or (read.names.get(symbol, symbol),)
-            if words[-1].endswith(TIE):
-                tied += words[-1].removesuffix(TIE)
-            else:
-                out += (tied + words[0], *words[1:])
-                tied = ""
-        return (*out, tied) if tied else tuple(out)
+        return glued(
+            word
+            for symbol in join_forms(symbols, self.inflected)
+            for word in self._spelled.get(symbol) or (read.names.get(symbol, symbol),)
+        )
 
     def _symbols(
         self, words: Words, phrases: Phrases, names: dict[str, str], *, joining: bool = True
@@ -272,6 +268,21 @@ class Reading:
         return tuple(text) if self.characters else tuple(text.split()) or (text,)
 
 
+def glued(words: Iterable[str]) -> Words:
+    """The words with those that are tied written as one.
+
+    >>> glued(["set", "kitchen.⁀", "lamp", "⁀(⁀", "3", "⁀)"])
+    ('set', 'kitchen.lamp(3)')
+    """
+    out: list[str] = []
+    tied = False
+    for word in words:
+        before = out.pop() if out and (tied or word.startswith(TIE)) else ""
+        out.append(before + word.removeprefix(TIE).removesuffix(TIE))
+        tied = word.endswith(TIE)
+    return tuple(out)
+
+
 def join_forms(symbols: Words, inflected: Mapping[str, tuple[str, str]]) -> Words:
     """The symbols with one form for each word and the mark after it; other marks are left out.
 
@@ -295,11 +306,23 @@ def _longest(words: Words, i: int, phrases: Phrases) -> tuple[int, str] | None:
 
 
 def _parts(word: str, at: str) -> list[str]:
-    """A word read apart at a character, except within a number.
+    """A word read apart at a sign, except within a number. Of several signs, each is a word.
 
     >>> _parts("kitchen.lamp", "."), _parts("3.5", "."), _parts("etc.", ".")
     (['kitchen.⁀', 'lamp'], ['3.5'], ['etc.'])
+    >>> _parts("on(lamp)", "()")
+    ['on', '⁀(⁀', 'lamp', '⁀)']
     """
+    if TIE in word:
+        return [word]
+    if len(at) > 1:
+        signs = re.escape(at)
+        parts = re.findall(rf"[0-9]+\.[0-9]+|[{signs}]|[^{signs}]+", word)
+        around = zip(["", *parts], parts, [*parts[1:], at], strict=False)
+        return [
+            f"{TIE if before else ''}{part}{'' if after in at else TIE}" if part in at else part
+            for before, part, after in around
+        ]
     parts = word.split(at)
     if not all(parts) or all(part.isdigit() for part in parts):
         return [word]

@@ -32,7 +32,7 @@ class DataConfig:
         classes: a TOML file of lexical classes; none for no classes; discover to find them in the
             training pairs; with a split also verbs, directions or both (the default of a split)
         characters: words are single characters
-        split_words: a character at which target words are read apart, such as . in kitchen.lamp;
+        split_words: signs at which target words are read apart, such as . in kitchen.lamp;
             they are written together again
         capitals: the first word of a source is read in lower case if it is also a word in lower
             case and no name: The is the
@@ -62,9 +62,9 @@ class DataConfig:
         parse_columns(self.columns)
         if self.columns is not None and self.file is None:
             raise ConfigError("--columns chooses columns of --data FILE; a split has none")
-        if self.split_words is not None and len(self.split_words) != 1:
+        if self.split_words is not None and not self.split_words.strip():
             raise ConfigError(
-                f"data.split_words is {shown(self.split_words)}; it must be one character"
+                f"data.split_words is {shown(self.split_words)}; it must be one sign or several"
             )
         if not 0 <= self.validation < 1:
             raise ConfigError(f"data.validation is {shown(self.validation)}; it must lie in [0, 1)")

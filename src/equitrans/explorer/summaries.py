@@ -2,7 +2,7 @@
 
 from equitrans.explorer.entry import Entry
 from equitrans.explorer.schema import Suggested, Summary, Supported, Unexplained
-from equitrans.training import Figures
+from equitrans.training import Figures, unexplained
 
 SHOWN, SUGGESTIONS, TRIED = 50, 5, 30
 """Largest number of rules and of unexplained pairs, of suggestions, and of suggestions that are
@@ -28,7 +28,7 @@ def summary(entry: Entry) -> Summary:
         unexplained=len(grammar.exceptions),
         exceptions=tuple(
             Unexplained(trained.text(pair.source), trained.text(pair.target), reason)
-            for pair, reason in grammar.exceptions[:SHOWN]
+            for pair, reason in unexplained(trained, SHOWN)
         ),
         warnings=grammar.warnings[:SHOWN],
         suggestions=tuple(found[:SUGGESTIONS]),

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from equitrans.analysis import Prediction, Words, family, observed_orbits, theoretical_orbits
-from equitrans.data import Pair, Read, Rows, in_order
+from equitrans.data import TIE, Pair, Read, Rows, in_order
 from equitrans.errors import DataError
 from equitrans.explorer.schema import (
     Aligned,
@@ -94,7 +94,8 @@ def columns(trained: Trained) -> tuple[Column, ...]:
     for c in trained.symmetry.classes:
         for label, (_, words) in zip(c.labels, c.columns[0], strict=True):
             rows = [two for two in zip(words, c.target, strict=True) if written(two) == two]
-            found.append(Column(label, tuple(s for s, _ in rows), tuple(t for _, t in rows)))
+            targets = (target.strip(TIE) for _, target in rows)
+            found.append(Column(label, tuple(s for s, _ in rows), tuple(targets)))
     return tuple(found)
 
 

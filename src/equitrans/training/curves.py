@@ -3,13 +3,14 @@
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from equitrans.data import AnyPair, Pair, as_pairs
 from equitrans.errors import ConfigError, DataError
 from equitrans.models import ModelConfig, TransducerConfig
 from equitrans.settings import check_pairs
 from equitrans.training.fitting import fitted
+from equitrans.training.study import compound_sign
 
 Row = dict[str, Any]
 """A point of a curve: pairs, seed, and the answers to the test pairs."""
@@ -23,13 +24,14 @@ def curve(
     seeds: Sequence[int] = (0,),
     model: ModelConfig | None = None,
     characters: bool = False,
-    split_words: str | None = None,
+    split_words: str | Literal["auto"] | None = "auto",
 ) -> Iterator[Row]:
     """Learn from random pairs, of each size with each seed, and judge each model on test pairs.
 
     A larger sample of a seed contains the smaller ones. Classes are discovered in each sample. By
-    default rules are learned. Without ``test``, the pairs that no sample of the seed has are
-    the test pairs. Every row is a dictionary of plain values, for a data frame.
+    default rules are learned, and target words are read apart as ``learn`` does. Without ``test``,
+    the pairs that no sample of the seed has are the test pairs. Every row is a dictionary of plain
+    values, for a data frame.
 
     >>> words = ["lamp", "fan", "heater", "radio"]
     >>> pairs = [(f"{v} the {w}", f"{w.upper()} {v}") for v in ("dim", "stop") for w in words]
@@ -38,6 +40,8 @@ def curve(
     """
     given = tuple(dict.fromkeys(as_pairs(pairs, characters=characters)))
     check_pairs(given)
+    if split_words == "auto":
+        split_words = None if characters else compound_sign(given)
     judged = None if test is None else as_pairs(test, characters=characters)
     if not sizes or min(sizes) < 1:
         raise ConfigError(f"sizes are {list(sizes)}; expected numbers of 1 or more")

@@ -108,7 +108,7 @@ def read_description(directory: Path) -> Description:
         if not isinstance(characters := config["characters"], bool):
             raise RunError(f"characters is {shown(characters)}; it must be true or false")
         if not isinstance(split := config.get("split_words"), str | None):
-            raise RunError(f"split_words is {shown(split)}; it must be a character")
+            raise RunError(f"split_words is {shown(split)}; it must be a text of signs")
         if not isinstance(capitals := config.get("capitals", False), bool):
             raise RunError(f"capitals is {shown(capitals)}; it must be true or false")
         learned = None

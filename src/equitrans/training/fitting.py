@@ -51,7 +51,7 @@ def fit(
     ``classes="discover"`` finds the classes in the pairs; there may be none. The default training
     settings are those of the model's recipe. A model that does not fit its pairs and rules that are
     not to be trusted give a LearningWarning. ``characters`` makes every character of a string a
-    word; ``split_words`` is a character at which target words are read apart; ``capitals`` reads
+    word; ``split_words`` are the signs at which target words are read apart; ``capitals`` reads
     the first word of a source in lower case if it is also a word in lower case. Calls in several
     threads run one after the other, because torch has one random generator for all threads.
 

@@ -206,19 +206,18 @@ class Answerer:
     def _write(self, target: tuple[int, ...], names: dict[str, str]) -> tuple[str, ...]:
         """The words of a target."""
         out: list[str] = []
-        tied = ""
+        tied = False
         symbols = [self.target[number] for number in target]
         for symbol, mark in zip(symbols, [*symbols[1:], ""], strict=True):
             if symbol in self.marks:
                 continue
             symbol = self.forms.get((symbol, mark), symbol)
             words = self.spelled.get(symbol) or (names.get(symbol, symbol),)
-            if words[-1].endswith(TIE):
-                tied += words[-1].removesuffix(TIE)
-            else:
-                out += (tied + words[0], *words[1:])
-                tied = ""
-        return (*out, tied) if tied else tuple(out)
+            for word in words:
+                before = out.pop() if out and (tied or word.startswith(TIE)) else ""
+                out.append(before + word.removeprefix(TIE).removesuffix(TIE))
+                tied = word.endswith(TIE)
+        return tuple(out)
 
 
 def is_filler(word: str) -> bool:

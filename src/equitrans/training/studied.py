@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from equitrans.data import Pair
 from equitrans.lexical import LexicalClass
 from equitrans.notebook import line, part, table
 
@@ -22,6 +23,12 @@ THIN = 1
 
 FEW_FORMS = 10
 """Number of forms below which the page warns that the judgement says little."""
+
+CAREFUL = 0.1
+"""Share of wrong answers to held-out pairs above which the page warns."""
+
+SAID = "the rules say:"
+"""Begins the target that rules give a pair which they do not explain."""
 
 Row = tuple[str, ...]
 
@@ -86,7 +93,7 @@ def _parts(study: "Study") -> Iterator[tuple[str, list[str], list[Row]]]:
             _cure(study),
             [
                 (f"{text(pair.source)} → {text(pair.target)}", reason)
-                for pair, reason in grammar.exceptions
+                for pair, reason in study.unexplained
             ],
         )
     if study.warnings:
@@ -94,9 +101,23 @@ def _parts(study: "Study") -> Iterator[tuple[str, list[str], list[Row]]]:
     if study.suggestions:
         yield (
             "Write next",
-            ["targets of these sentences would teach the most"],
+            ["their targets would teach the most; leave out what is no sentence of your language"],
             [(text(each.source), "; ".join(each.reasons)) for each in study.suggestions],
         )
+
+
+def unexplained(trained: "Trained", most: int | None = None) -> tuple[tuple[Pair, str], ...]:
+    """The first pairs that the rules of a model do not explain, each with the reason and, where the
+    rules give another target, that target.
+    """
+    assert trained.grammar is not None
+    found = trained.grammar.exceptions[:most]
+    says = trained.predict([pair.source for pair, _ in found])
+    return tuple(
+        (pair, reason if p.refused or SAID in reason else f"{reason}; {SAID} {text}")
+        for (pair, reason), p in zip(found, says, strict=True)
+        for text in [trained.text(p.words)]
+    )
 
 
 def _judged(study: "Study") -> tuple[str, list[str], list[Row]]:
@@ -108,20 +129,31 @@ def _judged(study: "Study") -> tuple[str, list[str], list[Row]]:
             [],
         )
     total, (sure, sure_right) = len(held.report.pairs), held.sure
+    answered = total - held.report.refused
+    some = f"{held.folds} of {held.planned} folds over forms"
+    if held.folds < held.planned:
+        some += f" (the time was over; --folds {held.planned} judges all)"
     about = [
-        f"{held.folds} of {held.planned} folds over forms: the models that answer have seen no "
-        "sentence of the same form",
+        f"{some}: the models that answer have seen no sentence of the same form",
+        "their search for rules is shorter than that of the model itself",
         f"right {held.right} of {total} ({100 * held.right / total:.0f} %), "
         f"refused {held.report.refused}, wrong {held.wrong}",
         f"sure answers (odds above 9 to 1): {sure}, of which {sure_right} are right",
     ]
-    if (forms := len(set(held.report.templates))) < FEW_FORMS:
+    if held.wrong > CAREFUL * answered:
         about.append(
-            f"{forms} forms are few: a held-out form takes its words along, and is refused"
+            f"be careful: {held.wrong} of {answered} answers are wrong; write more pairs, or "
+            "look at the margin of an answer before you use it"
+        )
+    forms = len(set(held.report.templates))
+    if held.folds == held.planned and forms < FEW_FORMS:
+        about.append(
+            f"there are only {forms} forms: words that stand in one form only are unknown when it "
+            "is held out"
         )
     if study.second is not None:
-        answered, right = held.second
-        about.append(f"the second model answers {answered} of the refused, {right} of them rightly")
+        said, right = held.second
+        about.append(f"the second model answers {said} of the refused, {right} of them rightly")
     rows: list[Row] = [(f"refused {n}", text, reason) for n, text, reason in _refusals(study, held)]
     return "Held-out pairs", about, rows
 
@@ -142,9 +174,10 @@ def _refusals(study: "Study", held: "Held") -> list[tuple[int, str, str]]:
 
 
 def _cure(study: "Study") -> list[str]:
-    if study.second is None:
-        return ["correct them; a second model for sentences that rules refuse was not wanted"]
-    return ["correct them; the second model answers sentences that the rules refuse"]
+    second = "" if study.second is None else "; the second model answers what the rules refuse"
+    if 2 * len(study.grammar.exceptions) > study.grammar.pairs:
+        return [f"most pairs: rules may be the wrong model here, try equitrans train{second}"]
+    return [f"correct those that are wrong{second}"]
 
 
 def _words(c: LexicalClass) -> str:
@@ -193,7 +226,7 @@ def to_dict(study: "Study") -> dict[str, Any]:
         ],
         "unexplained": [
             {"source": text(pair.source), "target": text(pair.target), "reason": reason}
-            for pair, reason in grammar.exceptions
+            for pair, reason in study.unexplained
         ],
         "warnings": list(study.warnings),
         "suggestions": [

@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from equitrans.analysis import Prediction, Report
@@ -100,6 +101,13 @@ class Study:
         assert grammar is not None
         return grammar
 
+    @cached_property
+    def unexplained(self) -> tuple[tuple[Pair, str], ...]:
+        """The pairs that the rules do not explain, each with the reason and, where the rules give
+        another target, that target.
+        """
+        return studied.unexplained(self.trained)
+
     def __str__(self) -> str:
         return studied.page(self)
 
@@ -130,9 +138,9 @@ def learn(
     least one; with 0 none. The search for the rules of a fold is shorter than that of all pairs.
     If the rules leave pairs unexplained, a second model without rules is learned too, in a short
     training; ``second`` gives it a full training (True: half a minute for each fold), other
-    settings, or none (False). ``split_words`` is the sign at which target words are read apart;
-    "auto" finds it. ``tell`` gets a text about each stage, and ``report`` texts about the progress
-    within one.
+    settings, or none (False). ``split_words`` are the signs at which target words are read apart;
+    "auto" finds them. ``tell`` gets a text about each stage, and ``report`` texts about the
+    progress within one.
 
     >>> words = ["lamp", "fan", "heater"]
     >>> pairs = [(f"start the {w}", f"{w.upper()} start") for w in words]
@@ -151,6 +159,8 @@ def learn(
     check_pairs(pairs)
     if split_words == "auto":
         split_words = None if characters else compound_sign(pairs)
+        if split_words is not None:
+            tell(f"reading target words apart at {split_words}")
     training = second if isinstance(second, TrainingConfig) else usual_training(SECOND)
     if second is None:
         training = replace(training, updates=QUICK_UPDATES, restarts=0)
@@ -162,7 +172,8 @@ def learn(
     backup = None
     if second is not False and grammar.exceptions:
         tell(f"learning a second model: {len(grammar.exceptions)} pairs are unexplained")
-        backup = learner.second(pairs, trained)
+        backup, told = learner.second(pairs, trained)
+        warnings += [f"second model: {warning}" for warning in told]
     limit = None if folds is not None else begun + seconds
     wants = backup is not None
     parts = divide(pairs, trained, FOLDS if folds is None else folds, seed=seed)
@@ -190,7 +201,7 @@ def _with_figures(trained: Trained, held: Held) -> Trained:
 
 
 def compound_sign(pairs: Sequence[Pair]) -> str | None:
-    """The sign that joins words of the source in target words, such as . in kitchen.lamp."""
+    """The signs that join the parts of target words, such as . in kitchen.lamp, or None."""
     lines = format_tsv(pairs).encode().splitlines(keepends=True)
     found = inspect_pairs(lines).findings
     return next((finding.sign for finding in found if finding.sign is not None), None)
@@ -211,10 +222,10 @@ class _Learner:
         """The rules of pairs, with classes that are discovered, and the warnings."""
         return self._fitted(pairs, "discover", model=RULES, quick=quick)
 
-    def second(self, pairs: Sequence[Pair], trained: Trained) -> Trained:
-        """A model without rules that has the classes of another."""
+    def second(self, pairs: Sequence[Pair], trained: Trained) -> tuple[Trained, list[str]]:
+        """A model without rules that has the classes of another, and the warnings."""
         classes = trained.symmetry.classes
-        return self._fitted(pairs, classes, model=SECOND, training=self.training)[0]
+        return self._fitted(pairs, classes, model=SECOND, training=self.training)
 
     def _fitted(
         self,
@@ -266,7 +277,7 @@ def _judge(
         found = model.predict([pair.source for pair in part])
         asked += part
         answers += found
-        backup = learner.second(others, model) if second else None
+        backup = learner.second(others, model)[0] if second else None
         refused = [pair.source for pair, p in zip(part, found, strict=True) if p.refused]
         said = iter([] if backup is None else backup.predict(refused))
         seconds += [next(said, None) if p.refused else None for p in found]

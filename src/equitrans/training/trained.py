@@ -28,6 +28,7 @@ from equitrans.data import (
     Reading,
     as_pairs,
     check_classes,
+    glued,
     join_words,
     split_words,
 )
@@ -150,7 +151,7 @@ class Trained:
 
     def text(self, words: Iterable[str]) -> str:
         """The sentence of some words."""
-        return join_words(words, characters=self.characters)
+        return join_words(glued(words), characters=self.characters)
 
     # --- questions to the model
 

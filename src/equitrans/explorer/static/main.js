@@ -199,7 +199,7 @@ async function renderPicks(name) {
     return;
   }
   byId("picks").replaceChildren(h("span", { class: "muted" }, `${model.about} · ${
-    model.classes.length ? model.classes.map((c) => `${c.name} (${c.source.length})`).join(", ") : "no classes"} · ${
+    model.classes.length ? model.classes.map((c) => `${c.name} (${c.source.length || "new words"})`).join(", ") : "no classes"} · ${
     model.equivariant ? "equivariant by construction" : "not equivariant"}`));
 }
 

@@ -10,10 +10,11 @@ export async function alignmentView(model) {
     command: state.command, target: state.target || null, add: state.add,
   });
   const best = found.posterior.map((row) => row.indexOf(Math.max(...row)));
+  const rules = model.has_derivations && model.kind !== "lane";
   const words = (m, n) => `${found.target[m]} ← ${found.source[n]}`;
   const intro = found.soft
     ? "Attention: the weight of each source position when the model writes each word."
-    : "p(a | x, y): the source position that each target word comes from. Darker cells are more likely.";
+    : "p(a | x, y): the source position that each target word comes from. The stronger the colour, the likelier.";
   return [
     h("p", { class: "intro" }, intro, state.target ? [" Target: ", h("q", {}, state.target), " · ",
       h("a", follow({ target: "" }), "back to the prediction"), "."] : null),
@@ -27,7 +28,8 @@ export async function alignmentView(model) {
           ? [["attention", probability(found.posterior[m][n])]]
           : [
             ["p(a), from classes only", probability(found.prior[m][n])],
-            [`p(y | x), ${found.target[m]} from ${found.source[n]}`, probability(found.emitted[m][n])],
+            [`p(y | x), ${found.target[m]} from ${found.source[n]}`, rules && n === best[m] && found.emitted[m][n] < 0.001
+              ? "a rule writes it" : probability(found.emitted[m][n])],
             ["p(a | x, y), both combined", probability(found.posterior[m][n])],
           ],
       }),

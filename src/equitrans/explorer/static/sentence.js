@@ -47,12 +47,19 @@ function pointing(model, answer, sentence, said) {
   async function light(word, m) {
     const [aligned, derived] = await Promise.all([ofRun(model.name, "alignment", asked),
       model.has_derivations && model.kind !== "lane" ? ofRun(model.name, "derivation", asked) : null]).catch(() => []);
-    if (!aligned || aligned.target.length !== answer.best[0].words.length + 1) return;
-    const n = aligned.posterior[m].indexOf(Math.max(...aligned.posterior[m])) - 1;
-    const source = [...sentence.querySelectorAll(".token")][n];
+    const rows = aligned && pieces(answer.best[0].words, aligned.target)[m];
+    if (!rows) return;
+    const origins = [...new Set(rows.map((row) => aligned.posterior[row].indexOf(Math.max(...aligned.posterior[row])) - 1))];
+    const sources = origins.map((origin) => [...sentence.querySelectorAll(".token")][origin]).filter(Boolean);
     clear();
-    if (!source) return;
-    [word, source].forEach((element) => element.classList.add("lit"));
+    if (!sources.length) return;
+    [word, ...sources].forEach((element) => element.classList.add("lit"));
+    if (rows.length > 1) {
+      line.textContent = `${word.textContent} comes from ${sources.map((element) => element.textContent).join(", ")}`;
+      return;
+    }
+    const [n] = origins;
+    const [source] = sources;
     const inside = derived?.nodes.filter((node) => node.start <= n && n < node.stop) ?? [];
     const writes = inside.filter((node) => node.rule.includes(`'${word.textContent}'`)).at(-1);
     const rule = writes ?? inside.at(-1);
@@ -65,6 +72,19 @@ function pointing(model, answer, sentence, said) {
     word.addEventListener("pointerleave", clear);
   });
   return line;
+}
+
+// For each word of the output, the rows of the alignment that it is written from: several if it was read apart.
+function pieces(words, target) {
+  let row = 0;
+  return words.map((word) => {
+    const rows = [];
+    for (let text = ""; row < target.length && text.length < word.length; row += 1) {
+      text += target[row];
+      rows.push(row);
+    }
+    return rows;
+  });
 }
 
 function token(model, answer, word, n, swaps) {

@@ -78,7 +78,7 @@ function suggestions(model, found) {
   };
   inputs.forEach((input) => input.addEventListener("input", write));
   return h("section", { class: "next", "aria-label": "Write next" }, h("h3", {}, "Write next"),
-    note("The targets of these sentences would teach the most."),
+    note("The targets of these sentences would teach the most. Write some of them here to learn again; leave out what is no sentence of your language."),
     h("form", { on: { submit: learn } }, h("ul", {}, found.map(({ source, reasons }, i) => h("li", {},
       h("a", follow(toCommand(source)), source), inputs[i], h("small", {}, reasons.join("; "))))),
     result), changes);

@@ -13,7 +13,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from equitrans.data import Pair
+from equitrans.data import Pair, glued
 from equitrans.errors import shown
 from equitrans.models.recursive.chart import Tree, parse, yield_of
 from equitrans.models.recursive.decompose import decompose
@@ -272,7 +272,7 @@ def _report(
             if said == pair.target:
                 support.update(by_form[form])
                 continue
-            reason = f"the rules say: {' '.join(said)}"
+            reason = f"the rules say: {' '.join(glued(said))}"
         exceptions.append((pair, outliers.get(pair, reason)))
     names = Names(symmetry)
     unexplained = len(exceptions) / len(distinct)

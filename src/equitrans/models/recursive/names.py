@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from string import ascii_uppercase
 
+from equitrans.data import TIE
 from equitrans.models.recursive.licences import ROOT, Licences
 from equitrans.models.recursive.rules import HOLE, Grammar, Rule
 from equitrans.models.recursive.uses import VARIABLE, Operation, Use
@@ -93,4 +94,4 @@ class Names:
         return found
 
     def _word(self, word: int) -> str:
-        return self._symmetry.target.decode([word])[0]
+        return self._symmetry.target.decode([word])[0].strip(TIE)
