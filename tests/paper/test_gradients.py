@@ -22,6 +22,7 @@ from equitrans.models.configs import (
     GordonConfig,
     RussinConfig,
     TransducerConfig,
+    TreesConfig,
     WuConfig,
 )
 from equitrans.models.direct import Direct
@@ -51,6 +52,7 @@ MODELS = {
     "russin": (RussinConfig(semantics=2, syntax=2), "verbs"),
     "wu": (WuConfig(embedding=2, hidden=2), "verbs"),
     "attention": (AttentionConfig(embedding=2, hidden=2), "verbs"),
+    "trees": (TreesConfig(), "no class"),
 }
 
 
