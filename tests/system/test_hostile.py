@@ -183,7 +183,7 @@ HOSTILE = {
     "a model by the name of a function": (
         lambda p: config(p, kind="os.system"),
         "{p} does not describe a model: unknown model 'os.system'; "
-        "known: attention, backoff, gordon, lane, russin, transducer, wu",
+        "known: attention, backoff, gordon, lane, russin, transducer, trees, wu",
     ),
     "a setting by the name of an attribute": (
         lambda p: sized(p, __class__="os.system"),
