@@ -149,7 +149,7 @@ def _converged(found: Mapping[tuple[str, str], Sequence[Record]]) -> list[list[s
             f"**{value:.2f}**" if end else f"{value:.2f}"
             for value, end in zip(values, ended, strict=True)
         ]
-        updates = [r["updates"] for r in cell if r["test"]]
+        updates = [r["updates"] for r in cell if r.get("updates")]
         rows.append(
             [
                 name,
