@@ -204,8 +204,9 @@ def test_tables_prints_records_and_writes_no_file(run, filled, tmp_path, monkeyp
     status, out, err = run("tables", "lowdata", "orbits", "--records", filled)
     assert (status, err) == (0, "")
     assert re.findall("^## (.*?):", out, re.MULTILINE) == ["Appendix C", "§4.4"]
-    summary, orbits, _ = cells(out)
+    summary, converged, orbits, _ = cells(out)
     assert len(summary[0]) == 8
+    assert len(converged) == 1 + 7
     assert orbits[0] == ["system", "Add Jump"]
     _, every, _ = run("tables", "lowdata", "--seeds", "--records", filled)
     assert len(cells(every)[0]) == 1 + 12 * 7
