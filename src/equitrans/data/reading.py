@@ -293,7 +293,7 @@ def join_forms(symbols: Words, inflected: Mapping[str, tuple[str, str]]) -> Word
         return symbols
     forms = {two: form for form, two in inflected.items()}
     marks = {mark for _, mark in forms}
-    pairs = zip(symbols, (*symbols[1:], ""), strict=True)
+    pairs = zip(symbols, (*symbols, "")[1:], strict=True)
     return tuple(forms.get(two, two[0]) for two in pairs if two[0] not in marks)
 
 
