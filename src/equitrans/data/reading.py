@@ -306,12 +306,15 @@ def _longest(words: Words, i: int, phrases: Phrases) -> tuple[int, str] | None:
 
 
 def _parts(word: str, at: str) -> list[str]:
-    """A word read apart at a sign, except within a number. Of several signs, each is a word.
+    """A word read apart at a sign, except within a number. Of several signs, each is a word; so is
+    one that is given twice.
 
     >>> _parts("kitchen.lamp", "."), _parts("3.5", "."), _parts("etc.", ".")
     (['kitchen.⁀', 'lamp'], ['3.5'], ['etc.'])
     >>> _parts("on(lamp)", "()")
     ['on', '⁀(⁀', 'lamp', '⁀)']
+    >>> _parts("rose@n", "@@")
+    ['rose', '⁀@⁀', 'n']
     """
     if TIE in word:
         return [word]
