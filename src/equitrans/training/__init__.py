@@ -6,6 +6,7 @@ from equitrans import face
 
 if TYPE_CHECKING:
     from equitrans.training.alone import answerer, write_standalone
+    from equitrans.training.asking import sentences_to_ask
     from equitrans.training.boards import Board, load_tensorboard
     from equitrans.training.cards import Figures, Origin
     from equitrans.training.certifying import Certificate, certify
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from equitrans.training.misfit import lessons_warning, misfit_warning
     from equitrans.training.runs import Run
     from equitrans.training.studied import unexplained
-    from equitrans.training.study import Held, Study, learn
+    from equitrans.training.study import Held, Study, learn, signs
     from equitrans.training.trained import Trained
 
 __getattr__, __dir__, __all__ = face(__name__)
