@@ -113,7 +113,7 @@ def test_compounds_of_parts_that_stand_alone_too_are_read_apart():
     ]
     told: list[str] = []
     study = learn(pairs[:-1], folds=0, tell=told.append)
-    assert study.trained.split == "@@"
+    assert study.trained.split == "@"
     assert told[0] == "reading target words apart at @"
     asked = "water the ferns in the south bed"
     assert study.trained.predict([asked])[0].words == ("open", "FERN@s")

@@ -123,7 +123,7 @@ def add_split_words(parser: Parser) -> None:
         "--split-words",
         metavar="SIGNS",
         help="read target words apart at these signs, such as . in kitchen.lamp, or '().' in "
-        "on(kitchen.lamp); a sign given twice (@@) is a word of its own, for rose@n beside rose",
+        "on(kitchen.lamp)",
     )
 
 

@@ -181,17 +181,15 @@ def about_compounds(source: Side, target: Side) -> Iterator[Finding]:
     if products := _products(source, target):
         sign, words = products
         first, last = words[0].split(sign)
-        alone = any(word.split(sign)[0] in target.words for word in words)
-        signs = 2 * sign if alone else sign
         message = (
             f"{len(words)} target words join two parts with {sign}: {named(words[0])} looks made "
             f"of {named(first)} and {named(last)}, which other words have too"
         )
         advice = (
-            f"write them apart, or read them apart with --split-words {quote(signs)}; a model "
+            f"write them apart, or read them apart with --split-words {quote(sign)}; a model "
             "knows nothing of the parts of a word"
         )
-        yield Finding("compound", message, target.lines(words), advice, True, signs)
+        yield Finding("compound", message, target.lines(words), advice, True, sign)
 
 
 def _products(source: Side, target: Side) -> tuple[str, list[str]] | None:
