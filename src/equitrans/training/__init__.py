@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from equitrans.training.loop import Epoch
     from equitrans.training.misfit import lessons_warning, misfit_warning
     from equitrans.training.runs import Run
-    from equitrans.training.studied import unexplained
+    from equitrans.training.studied import unexplained, with_pairs
     from equitrans.training.study import Held, Study, learn, signs
     from equitrans.training.trained import Trained
 
