@@ -29,7 +29,8 @@ PAIRS = [
 def model_of(pairs=PAIRS, spread=1.0, **settings):
     torch.manual_seed(1)
     model = build(TreesConfig(**settings), Symmetry.of((), pairs, "cyclic"))
-    model.observe(model.symmetry.target.encode(pair.target) for pair in pairs)
+    x, y = model.symmetry.source, model.symmetry.target
+    model.observe((x.encode(pair.source), y.encode(pair.target)) for pair in pairs)
     with torch.no_grad():
         for weight in model.parameters():
             weight.normal_(std=spread)
@@ -76,7 +77,7 @@ def by_hand(model, pair):
     tree = model._signs.read(model.symmetry.target.encode(pair.target))
     present = model._present(torch.tensor([source]))[0]
     emitted = model._emitted(torch.tensor([source]))[:, 0]
-    below = model.prior + model.below
+    below = model.below
 
     def own(node):
         return float(present[node.word] + model.layout[node.word, node.layout])
@@ -159,3 +160,16 @@ def test_alignments_are_distributions_over_the_words_that_nodes_write():
     nodes = owners(signs, signs.read(tuple(encoded[1][:-1])))
     firsts = [nodes.index(node) for node in sorted(set(nodes))]
     assert float(found[0, firsts, 1:-1].sum()) <= len(pair.source) + 1e-6
+
+
+def test_frequencies_tell_which_node_writes_a_word():
+    model = model_of()
+    source, target = model.symmetry.source, model.symmetry.target
+    (rivers, lakes, many), (river, lake) = (
+        side.encode(words)
+        for side, words in ((source, ("rivers", "lakes", "many")), (target, ("river", "lake")))
+    )
+    assert model.usual[rivers, river] > max(model.usual[lakes, river], model.usual[many, river])
+    assert model.usual[lakes, lake] > max(model.usual[rivers, lake], model.usual[many, lake])
+    total = model.usual[3:].exp().sum(0)
+    torch.testing.assert_close(total[[river, lake]], torch.ones(2))

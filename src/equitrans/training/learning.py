@@ -153,7 +153,8 @@ class GradientLearning(Learning):
         if self._training.lexicon:
             start_translator(model, self._data.train)
         if isinstance(model, Trees):
-            model.observe(model.symmetry.target.encode(p.target) for p in self._data.train)
+            x, y = model.symmetry.source, model.symmetry.target
+            model.observe((x.encode(p.source), y.encode(p.target)) for p in self._data.train)
 
     def _train(self) -> Iterator[Epoch]:
         """Continue the current start to its end."""

@@ -23,8 +23,14 @@ from equitrans.paper import BOS, EOS, N_SPECIAL, PAD, Batch, Moment, Sentence, S
 NOISE = 1e-3
 """Share of the probability that all targets get evenly, also those that are not trees."""
 
-SMOOTHING = 0.2
+SMOOTHING = 1.0
 """Weight of the frequency of a word in the frequency of a word below another one."""
+
+ROUNDS = 5
+"""Rounds of expectation and maximisation that find which node writes a word."""
+
+UNSEEN = 0.5
+"""Number of words that a node writes by chance, all words alike."""
 
 ROWS = 32
 """Number of rows, of similar length, that are computed at once."""
@@ -32,14 +38,18 @@ ROWS = 32
 
 class Trees(Direct):
     """``p(y | x) ∝ Σ_d exp score(d)`` over the derivations d of y. The score has a term for each
-    (node, word that it writes), each (node, word of the sentence), and each (node, child).
+    (node, word that it writes), each (node, word of the sentence), and each (node, child). Terms
+    of the last kind are log-frequencies of the training pairs; those of the first kind start there.
     """
 
     signs: Float[Tensor, " 3"]
     """The brackets and the separator, as numbers of target words; a model file has floats only."""
     known: Float[Tensor, " labels"]
     """1 for each label of a training target."""
-    prior: Float[Tensor, "2 y y"]
+    below: Float[Tensor, "2 y y"]
+    """The log-frequency of each word below another one, by slot; of the root, below BOS."""
+    usual: Float[Tensor, "x y"]
+    """The log-frequency of each source word among those that a node writes."""
 
     def __init__(self, symmetry: Symmetry, *, empty: int, draws: int) -> None:
         super().__init__()
@@ -48,43 +58,44 @@ class Trees(Direct):
         self.written = nn.Parameter(0.01 * torch.randn(x, y))
         self.present = nn.Parameter(0.01 * torch.randn(x, y))
         self.side = nn.Parameter(torch.zeros(2, y))
-        self.below = nn.Parameter(0.01 * torch.randn(2, y, y))
         self.layout = nn.Parameter(torch.zeros(y, len(ARITY)))
         known = torch.zeros(y, len(ARITY))
         known[N_SPECIAL:, :INSIDE] = 1
         self.register_buffer("signs", torch.full((3,), -1.0))
         self.register_buffer("known", known.flatten())
-        self.register_buffer("prior", torch.full((2, y, y), -math.log(2 * y)))
+        self.register_buffer("below", torch.full((2, y, y), -math.log(2 * y)))
+        self.register_buffer("usual", torch.full((x, y), -math.log(max(x - N_SPECIAL, 1))))
 
     @property
     def sharing(self) -> Symmetry:
         return unshared(self.symmetry)
 
     @torch.no_grad()
-    def observe(self, targets: Iterable[Sentence]) -> None:
-        """Find the brackets of training targets, their labels, and how often each word stands
-        below another one, and at the root, below BOS.
+    def observe(self, pairs: Iterable[tuple[Sentence, Sentence]]) -> None:
+        """Find the brackets of training targets, their labels, how often each word stands below
+        another one, and how often it writes each source word.
         """
-        targets = list(targets)
-        self.signs.copy_(torch.tensor(find_signs(targets)))
-        count = torch.zeros_like(self.prior)
+        pairs = list(pairs)
+        self.signs.copy_(torch.tensor(find_signs([target for _, target in pairs])))
+        count = torch.zeros_like(self.below)
         self.known.zero_()
-
-        def add(tree: Tree) -> None:
-            self.known[tree.label] = 1
-            for slot, child in enumerate(tree.children):
-                count[slot, tree.word, child.word] += 1
-                add(child)
-
-        signs = self._signs
-        for target in targets:
-            if (tree := signs.read(target)) is not None:
-                count[0, BOS, tree.word] += 1
-                add(tree)
+        rows = []
+        for source, target in pairs:
+            if (tree := self._signs.read(target)) is None:
+                continue
+            nodes = [node for node, _ in flatten(tree)]
+            count[0, BOS, tree.word] += 1
+            for node in nodes:
+                self.known[node.label] = 1
+                for slot, child in enumerate(node.children):
+                    count[slot, node.word, child.word] += 1
+            words = [word for word in source if word >= N_SPECIAL]
+            # BOS writes what no node does
+            rows.append((torch.tensor(words), torch.tensor([BOS, *(n.word for n in nodes)])))
         pooled = count.sum((0, 1)) + 0.5
-        total = count.sum(2, keepdim=True)
         smooth = count + SMOOTHING * pooled / pooled.sum()
-        self.prior.copy_((smooth / (total + SMOOTHING)).log().clamp(min=-12))
+        self.below.copy_((smooth / (count.sum(2, keepdim=True) + SMOOTHING)).log().clamp(min=-12))
+        self.usual.copy_(_usual(rows, *self.usual.shape))
 
     @property
     def _signs(self) -> Signs:
@@ -96,8 +107,7 @@ class Trees(Direct):
         """The score of each word of the source, written by each target word on its left and right
         side.
         """
-        usual = -math.log(max(len(self.symmetry.source.words), 1))
-        return self.written[source] + self.side[:, None, None] + usual
+        return (self.written + self.usual)[source] + self.side[:, None, None]
 
     def _present(self, source: Int[Tensor, "b n"]) -> Float[Tensor, "b y"]:
         """The score of each target word in the tree, by the set of words of the source."""
@@ -115,8 +125,8 @@ class Trees(Direct):
         labels = self.known.nonzero()[:, 0]
         words = labels // len(ARITY)
         own = self._present(source)[:, words] + self.layout.flatten()[labels]
-        root = own + (self.prior + self.below)[0, BOS, words]
-        between = (self.prior + self.below)[:, words][:, :, words]
+        root = own + self.below[0, BOS, words]
+        between = self.below[:, words][:, :, words]
         arity = torch.tensor(ARITY, device=labels.device)[labels % len(ARITY)]
         emitted = self._emitted(source)[..., words]
         chart = fill_chart(emitted, own, between, arity, self.empty)
@@ -152,13 +162,13 @@ class Trees(Direct):
         words = labels // len(ARITY)
         own = self._present(source).gather(1, words) + self.layout.flatten()[labels]
         own = own.masked_fill(self.known[labels] == 0, NEVER)
-        between = (self.prior + self.below)[:, words[:, :, None], words[:, None]].transpose(0, 1)
+        between = self.below[:, words[:, :, None], words[:, None]].transpose(0, 1)
         below = between.masked_fill(~link, NEVER)
         if emitted is None:
             emitted = self.node_scores(source, words)
         chart = fill_chart(emitted, own, below, arity, self.empty)
         at = [chart.whole[n][b, 0, 0] for b, n in enumerate(length.tolist())]
-        return torch.stack(at) + own[:, 0] + (self.prior + self.below)[0, BOS, words[:, 0]]
+        return torch.stack(at) + own[:, 0] + self.below[0, BOS, words[:, 0]]
 
     def node_scores(
         self, source: Int[Tensor, "b n"], words: Int[Tensor, "b k"]
@@ -264,3 +274,21 @@ class Trees(Direct):
             total = self._log_tree(words[None], length, [tree], scores)
             (counts,) = torch.autograd.grad(total.sum(), scores)
         return counts.sum(0)[0].cpu()
+
+
+def _usual(
+    rows: Sequence[tuple[Int[Tensor, " n"], Int[Tensor, " k"]]], x: int, y: int
+) -> Float[Tensor, "x y"]:
+    """The log-frequency of source words among those that nodes write, from the words of sources and
+    nodes: the share of a node in a word is its frequency of that word (IBM's first model).
+    """
+    share, count = torch.ones(x, y), torch.zeros(x, y)
+    for _ in range(ROUNDS):
+        count = torch.zeros(x, y)
+        for words, nodes in rows:
+            part = share[words[:, None], nodes]
+            part = part / part.sum(1, keepdim=True).clamp(min=1e-30)
+            count.index_put_((words[:, None], nodes), part, accumulate=True)
+        share = count / count.sum(0).clamp(min=1e-30)
+    chance = UNSEEN / max(x - N_SPECIAL, 1)
+    return ((count + chance) / (count.sum(0) + UNSEEN)).log()
