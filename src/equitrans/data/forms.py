@@ -28,8 +28,8 @@ def find_forms(
     alone = {p.source[0]: p.target[0] for p in pairs if len(p.source) == len(p.target) == 1}
     together: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for pair in pairs:
-        translations = [t for t in set(pair.target) if t in open_targets]
-        for word in set(pair.source):
+        translations = [t for t in dict.fromkeys(pair.target) if t in open_targets]
+        for word in dict.fromkeys(pair.source):
             if word in open_sources:
                 together[word].update(translations)
     chance = math.log2(max(1, len(open_sources)) * max(1, len(open_targets)))
