@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from equitrans.training.cards import Figures, Origin
     from equitrans.training.certifying import Certificate, certify
     from equitrans.training.choosing import load_with_best_classes, with_best_classes
+    from equitrans.training.comparing import Comparison, Row, compare, compared
     from equitrans.training.config import (
         RunConfig,
         Settings,
