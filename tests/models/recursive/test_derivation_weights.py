@@ -202,6 +202,22 @@ def test_what_was_seen_of_a_rule_decides_about_one_that_looks_alike():
     assert first.log_prob > math.log(0.7)
 
 
+def test_other_targets_of_a_form_make_their_derivations_as_likely_as_their_pairs_are_many():
+    form = (NOT, A, OP, B)
+    wide, narrow = [
+        target for tree in derivations(TWO, form) for target in [tuple(yield_of(TWO, tree))]
+    ]
+    shares = []
+    for share in (0.05, 0.25, 1.0):
+        aligner = random_aligner(TWO)
+        fit_weights(aligner, [(form, wide)], [(form, narrow, share)])
+        p = {a.text: math.exp(a.log_prob) for a in aligner.alignments(form)}
+        shares.append(p["".join(narrow)])
+    # a rare one counts as noise
+    assert shares[0] < 0.02
+    assert shares[1:] == pytest.approx([0.2, 0.5], abs=0.05)
+
+
 def counted(observed, monkeypatch, edges):
     """The (rule, child) needed in first holes under a limit of edges, and −log p."""
     monkeypatch.setattr(derivation_weights, "EDGES", edges)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from equitrans.data import Pair, glued
 from equitrans.errors import shown
-from equitrans.models.recursive.chart import Tree, parse, yield_of
+from equitrans.models.recursive.chart import Target, Tree, parse, yield_of
 from equitrans.models.recursive.decompose import decompose
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.induce import Induction, bits_of, extend_grammar, induce
@@ -87,7 +87,8 @@ def learn_rules(
         model = _built(build, Learned(induced.grammar, (), 0))
         report(f"weighing: {len(induced.grammar)} rules")
         derived = _derived(seen, induced)
-        fitted = fit_weights(model.aligner, [(o.form, o.target) for o in derived])
+        observed = [(o.form, o.target) for o in derived]
+        fitted = fit_weights(model.aligner, observed, _contradicting(seen, derived))
         model.take(Learned(induced.grammar, (), 0, licences=fitted.licences))
         fit_translator(model, pairs)
         report(f"checking: {len(pairs)} pairs")
@@ -234,6 +235,20 @@ def _derived(seen: Observations, induced: Induction) -> list[Observation]:
         if wanted and parse(induced.grammar, o.form, o.target).root is not None:
             found[o.form] = o
     return list(found.values())
+
+
+def _contradicting(
+    seen: Observations, derived: Iterable[Observation]
+) -> list[tuple[Form, Target, float]]:
+    """Other targets of the forms that the grammar derives, each with the number of its pairs for
+    each pair of the derived target.
+    """
+    chosen = {o.form: o for o in derived}
+    return [
+        (o.form, o.target, o.count / chosen[o.form].count)
+        for o in seen.minority
+        if o.form in chosen and o is not chosen[o.form]
+    ]
 
 
 def _report(

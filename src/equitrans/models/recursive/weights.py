@@ -30,6 +30,9 @@ AS_LIKELY = 0.45
 CLOSED = 1e6
 """A weight that closes a place for a rule."""
 
+RARE = 0.1
+"""Smallest number of pairs of another target for each pair of a form's target; fewer are noise."""
+
 EDGES = 150_000
 """Forms are added to the training of weights, shortest first, until the forest has more edges."""
 
@@ -43,7 +46,11 @@ class Fitted:
     licences: Licences
 
 
-def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) -> Fitted:
+def fit_weights(
+    aligner: RecursiveAligner,
+    observed: list[tuple[Form, Target]],
+    others: Sequence[tuple[Form, Target, float]] = (),
+) -> Fitted:
     """Maximise the marginal likelihood of the observed targets, given the prior of the weights.
 
     A place is a hole of a rule, or the root. The weight of a rule in a place is the sum of its own
@@ -52,6 +59,9 @@ def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) 
     mean is 0 if a target was derived with the rule in that place, and the log of ``walked``
     otherwise. Where a target has several derivations, the weights of the round before tell which of
     them was used.
+
+    ``others`` are further targets of observed forms, each with the number of its pairs for each
+    pair of the observed target. Rare ones do not count.
     """
     forest = Forest(aligner.grammar, aligner.classes)
     pairs = []
@@ -63,7 +73,15 @@ def fit_weights(aligner: RecursiveAligner, observed: list[tuple[Form, Target]]) 
             break
     if not pairs:
         return Fitted(0.0, Licences(aligner.grammar, frozenset()))
-    training = _Training(aligner, Packed(forest), pairs)
+    counts = [1.0] * len(pairs)
+    for form, target, share in others:
+        if share < RARE or len(forest.edges) > EDGES:
+            continue
+        under = forest.add_under(form, target)
+        if under is not None and (over := forest.add(form)) is not None:
+            pairs.append((over, under))
+            counts.append(share)
+    training = _Training(aligner, Packed(forest), pairs, counts)
     prior = torch.zeros(training.shape, dtype=torch.float64)
     for _ in range(ROUNDS):
         flat = training.fit(prior)
@@ -104,11 +122,16 @@ class _Training:
     """The forest of the observed forms, and the weights that decide in it."""
 
     def __init__(
-        self, aligner: RecursiveAligner, packed: Packed, pairs: Sequence[tuple[int, int]]
+        self,
+        aligner: RecursiveAligner,
+        packed: Packed,
+        pairs: Sequence[tuple[int, int]],
+        counts: Sequence[float],
     ) -> None:
         self.packed = packed
         self.everything = torch.tensor([packed.place[a] for a, _ in pairs])
         self.wanted = torch.tensor([packed.place[b] for _, b in pairs])
+        self.counts = torch.tensor(counts, dtype=torch.float64)
         grammar = aligner.grammar
         n, slots = len(grammar), len(grammar) * grammar.most_holes
         size = aligner.flat().numel()
@@ -130,7 +153,7 @@ class _Training:
 
         def loss() -> Tensor:
             values = self.packed.values(self.weights(own, shared))
-            wrong = (values[self.everything] - values[self.wanted]).sum()
+            wrong = (self.counts * (values[self.everything] - values[self.wanted])).sum()
             return wrong + PULL * (((own - mean) ** 2).sum() + (shared**2).sum())
 
         minimise(loss, [own, shared], rounds=60)
@@ -139,7 +162,8 @@ class _Training:
     def uncertainty(self, flat: Float[Tensor, " f"]) -> float:
         """The mean −log p of a form."""
         values = self.packed.values(flat)
-        return float((values[self.everything] - values[self.wanted]).mean())
+        surprise = self.counts * (values[self.everything] - values[self.wanted])
+        return float(surprise.sum() / self.counts.sum())
 
     def seen(self, flat: Float[Tensor, " f"]) -> Float[Tensor, "places rules"]:
         """The largest probability of each rule in each place, in the derivations of a target."""
