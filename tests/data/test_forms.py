@@ -4,7 +4,9 @@ import random
 
 import pytest
 
+from equitrans.data.adoption import adopt
 from equitrans.data.discovery import discover
+from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair, as_pairs
 from equitrans.data.phrases import find_phrases
 
@@ -28,16 +30,24 @@ def calls(seed, count):
     """Calls with synonyms, names, and two conjunctions that have one sign in the target."""
     draw = random.Random(seed)
     verbs = {"PHONE": ["call", "ring"], "PAY": ["pay"], "HELP": ["help", "assist"]}
+    verbs["MEET"] = ["meet", "visit"]
     names = [f"{a}{b}" for a in ("an", "be", "ca", "do", "el") for b in ("na", "lo", "ri", "tu")]
+
+    def call():
+        verb, name, twice = draw.choice(list(verbs)), draw.choice(names), draw.random() < 0.3
+        target = f"{verb} ( {name} )"
+        return f"{draw.choice(verbs[verb])} {name}{' twice' * twice}", f"{target} " * twice + target
+
     pairs = {}
     for _ in range(count):
-        sources, targets, join = [], [], draw.choice(("and", "after"))
-        for _ in range(draw.choice((1, 2, 2))):
-            verb, name, twice = draw.choice(list(verbs)), draw.choice(names), draw.random() < 0.3
-            sources.append(f"{draw.choice(verbs[verb])} {name}{' twice' * twice}")
-            targets.append(" ".join([f"{verb} ( {name} )"] * (1 + twice)))
-        targets = targets[::-1] if join == "after" else targets
-        pairs[f" {join} ".join(sources)] = " & ".join(targets)
+        source, target = call()
+        while draw.random() < 0.4:
+            other, more = call()
+            if draw.random() < 0.6:
+                source, target = f"{source} and {other}", f"{target} & {more}"
+            else:
+                source, target = f"{source} after {other}", f"{more} & {target}"
+        pairs[source] = target
     return as_pairs(pairs.items())
 
 
@@ -45,6 +55,7 @@ def calls(seed, count):
 def test_words_that_one_sign_translates_do_not_tell_synonyms_apart(seed):
     found = {t: forms for table in rows(calls(seed, 160)) for t, forms in table.items()}
     spellings = {t: {*source, *others} for t, (source, others) in found.items()}
+    assert all(len(source) == 1 for source, _ in found.values())  # no columns
     assert spellings["PHONE"] == {"call", "ring"}
     assert spellings["HELP"] == {"help", "assist"}
     assert "&" not in spellings  # and, after
@@ -127,19 +138,17 @@ def test_words_of_different_commands_are_no_class_though_their_neighbours_are_al
     assert {"cup", "ball", "book", "box", "pen"} in classes
 
 
-def test_parts_of_a_class_that_no_pairs_compare_join():
+def test_classes_that_stand_in_the_same_places_join_and_others_do_not():
+    here, there = ("jan", "apr", "jun", "mar"), ("mom", "dave")
     pairs = [
-        *((f"play something by {w} in the {r}", f"play {w} at {r}") for w, r in zip(
-            ("ann", "bob", "eve", "kim"), ("hall", "bath", "hall", "bath"), strict=True)),
-        *((f"put on {w} in the {r}", f"play {w} at {r}") for w, r in zip(
-            ("ann", "bob"), ("bath", "hall"), strict=True)),
-        *((f"{v} {w} in the {r} please", f"play {w} at {r}") for v, w, r in (
-            ("play", "eve", "bath"), ("play", "kim", "hall"), ("put on", "ann", "hall"))),
-        *((f"stop the music in the {r}", f"stop {r}") for r in ("hall", "bath")),
-    ]  # fmt: skip
-    classes = [set(table) for table in rows(as_pairs(pairs))]
-    assert {"ann", "bob", "eve", "kim"} in classes
-    assert {"hall", "bath"} in classes
+        *((f"x{i}{m} the payments of {m} now", f"LIST {m}") for m in here for i in range(3)),
+        *((f"y{i}{w} {w} with care", f"{w} CARE") for w in there for i in range(3)),
+    ]
+    lexicon = Lexicon({word: word for word in (*here, *there)}, {})
+    group = {"jan": 0, "apr": 0, "jun": 2, "mar": 2, "mom": 4, "dave": 4}
+    after = adopt(as_pairs(pairs), group, lexicon, [], tolerance=0.2)
+    assert len({after[word] for word in here}) == 1
+    assert after["mom"] == after["dave"] != after["jan"]
 
 
 @pytest.mark.parametrize("seed", range(3))

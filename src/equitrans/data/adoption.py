@@ -23,7 +23,8 @@ HOSTS = 30
 
 UNEQUAL = 10.0
 """Largest ratio of the occurrences per word of a group without comparisons and of a word that joins
-it; a frequent word that is like no other is not of a class of rare words."""
+it; a frequent word that is like no other is not of a class of rare words. Two words that occur once
+are no class."""
 
 OPEN = 4
 """Smallest number of words of a class that unknown words join."""
@@ -306,7 +307,9 @@ def _joins(
         surprise if none of its pairs was compared with a pair of b.
         """
         strange = max(0.0, -uses[a] * math.log2(1.001 - compared.get(b, 0.0)) - STRANGE)
-        if b not in settled and uses[b] * size[a] > UNEQUAL * uses[a] * size[b]:
+        if b not in settled and (
+            uses[b] * size[a] > UNEQUAL * uses[a] * size[b] or 1 in (uses[a], uses[b])
+        ):
             return -math.inf
         for k in BOTH:
             outside = sum(n for both, n in total[a][k].items() if both not in total[b][k])
