@@ -23,7 +23,8 @@ HOSTS = 30
 
 UNEQUAL = 10.0
 """Largest ratio of the occurrences per word of a group without comparisons and of a word that joins
-it; a frequent word that is like no other is not of a class of rare words."""
+it; a frequent word that is like no other is not of a class of rare words. Two words that occur once
+are no class."""
 
 OPEN = 4
 """Smallest number of words of a class that unknown words join."""
@@ -223,6 +224,37 @@ def copied_group(group: Mapping[str, int], lexicon: Lexicon) -> int | None:
     return next((g for g in large if g not in changed), None)
 
 
+def with_dropped(
+    pairs: Sequence[Pair], group: Mapping[str, int], lexicon: Lexicon
+) -> tuple[dict[str, int], Lexicon]:
+    """The groups and the lexicon with words that no target has and that stand where copied words
+    stand: these would be copied if rules did not drop them.
+    """
+    group = dict(group)
+    if (copied := copied_group(group, lexicon)) is None:
+        return group, lexicon
+    written = {word for pair in pairs for word in pair.target}
+    members = [word for word, g in group.items() if g == copied]
+    uses = Counter(word for pair in pairs for word in pair.source)
+    most = max(uses[word] for word in members)
+    new = {w: copied for w in lexicon.missing if w not in written and uses[w] <= most}
+    while new:
+        looks = {**group, **new}
+        between: defaultdict[str, set[object]] = defaultdict(set)
+        for pair in pairs:
+            padded = ["", *(looks.get(word, word) for word in pair.source), ""]
+            for word, *both in zip(pair.source, padded, padded[2:], strict=False):
+                between[word].add(tuple(both))
+        users = Counter(both for word in members for both in between[word])
+        kept = {word: copied for word in new if all(users[both] > 1 for both in between[word])}
+        if kept == new:
+            break
+        new = kept
+    target = {**lexicon.target, **{word: word for word in new}}
+    missing = {word: why for word, why in lexicon.missing.items() if word not in new}
+    return {**group, **new}, Lexicon(target, missing)
+
+
 def _contradicted(
     pairs: Iterable[Pair],
     group: Mapping[str, int],
@@ -275,7 +307,9 @@ def _joins(
         surprise if none of its pairs was compared with a pair of b.
         """
         strange = max(0.0, -uses[a] * math.log2(1.001 - compared.get(b, 0.0)) - STRANGE)
-        if b not in settled and uses[b] * size[a] > UNEQUAL * uses[a] * size[b]:
+        if b not in settled and (
+            uses[b] * size[a] > UNEQUAL * uses[a] * size[b] or 1 in (uses[a], uses[b])
+        ):
             return -math.inf
         for k in BOTH:
             outside = sum(n for both, n in total[a][k].items() if both not in total[b][k])

@@ -129,13 +129,15 @@ def compare(table: Table, several: int = 2) -> dict[Edge, Tally]:
 
 def least_confirmations(tallies: Iterable[Tally]) -> int:
     """The smallest number of confirmations that words which cannot be exchanged rarely have by
-    chance. How often these agree is known from words that contradict each other.
+    chance. How often these agree is known from words that contradict each other; of words that were
+    compared once, most must agree.
     """
     tallies = list(tallies)
     bad = [tally for tally in tallies if tally.contradicted]
     agree = sum(tally.confirmed for tally in bad)
     share = agree / max(1, agree + sum(tally.contradicted for tally in bad))
-    for least in range(1, MOST_CONFIRMATIONS):
+    once = Counter(t.confirmed for t in tallies if t.confirmed + t.contradicted == 1)
+    for least in range(1 + (once[0] > once[1]), MOST_CONFIRMATIONS):
         good = sum(tally.confirmed >= least for tally in tallies if not tally.contradicted)
         if len(bad) * share**least <= good * FALSE:
             return least

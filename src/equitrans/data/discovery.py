@@ -5,7 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from equitrans.data.adoption import adopt, copied_group, part_strangers, pool_copies
+from equitrans.data.adoption import (
+    adopt,
+    copied_group,
+    part_strangers,
+    pool_copies,
+    with_dropped,
+)
 from equitrans.data.comparisons import Abstract, Tally, abstract, is_sound
 from equitrans.data.grouping import group_words
 from equitrans.data.lexemes import Lexemes, find_lexemes
@@ -74,6 +80,7 @@ def discover(pairs: Iterable[Pair], *, tolerance: float = 0.2) -> Discovery:
     lonely = [*grouping.lonely, *pool]
     group, parted = part_strangers(written, grouping.group, lexicon)
     group = adopt(written, group, lexicon, lonely, tolerance=tolerance)
+    group, lexicon = with_dropped(written, group, lexicon)
     size = Counter(group.values())
     adopted = {word: ADOPTED for word in lonely if size[group[word]] > 1}
     alone = grouping.alone | parted
