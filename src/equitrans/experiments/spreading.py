@@ -17,12 +17,14 @@ from equitrans.experiments.executors import (
     run_in,
     run_on_ray,
 )
-from equitrans.shards import Spread, spread
+from equitrans.shards import LEAST, Spread, spread
 
 
 @contextmanager
-def spread_locally(workers: int, *, retries: int = 2) -> Iterator[None]:
-    """Inside this block, rules are learned by shards of forms in ``workers`` processes."""
+def spread_locally(workers: int, *, retries: int = 2, least: int = LEAST) -> Iterator[None]:
+    """Inside this block, rules are learned by shards of forms in ``workers`` processes, which
+    stay until its end. Fewer than ``least`` forms are not sent.
+    """
     idle: list[Worker] = []
 
     def run(work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
@@ -32,14 +34,14 @@ def spread_locally(workers: int, *, retries: int = 2) -> Iterator[None]:
         )
 
     try:
-        with spread(Spread(run, workers)):
+        with spread(Spread(run, workers, least)):
             yield
     finally:
         end_workers(idle)
 
 
 @contextmanager
-def spread_on_ray(address: str | None, *, retries: int = 2) -> Iterator[None]:
+def spread_on_ray(address: str | None, *, retries: int = 2, least: int = LEAST) -> Iterator[None]:
     """Inside this block, rules are learned by shards of forms on a Ray cluster, one for each of its
     CPUs. Without an address, Ray is started on this machine and stopped at the end.
     """
@@ -50,7 +52,7 @@ def spread_on_ray(address: str | None, *, retries: int = 2) -> Iterator[None]:
         return _in_order(run_on_ray(partial(_second, work), jobs, address=address, retries=retries))
 
     try:
-        with spread(Spread(run, room(ray.cluster_resources(), 1.0, 0.0))):
+        with spread(Spread(run, room(ray.cluster_resources(), 1.0, 0.0), least)):
             yield
     finally:
         if ours:
