@@ -55,6 +55,8 @@ def read_package() -> tuple[Sizes, Imports]:
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         *folders, module = path.relative_to(PACKAGE).with_suffix("").parts
+        if not folders and module == "__main__":
+            folders = ["cli"]  # the command line by another name
         top = folders[0] if folders else place_of(module)
         sizes.setdefault("/".join(folders) or top, {})[module] = len(text.splitlines())
         if not folders and module == "__init__":

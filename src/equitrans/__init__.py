@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     )
     from equitrans.training import (
         Certificate,
+        Comparison,
         Epoch,
         Estimator,
         Extension,
@@ -103,6 +104,7 @@ if TYPE_CHECKING:
         Trained,
         TrainingConfig,
         certify,
+        compare,
         curve,
         export,
         extend,

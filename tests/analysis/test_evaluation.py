@@ -1,5 +1,7 @@
 """Predictions, reports and alignments in words."""
 
+import json
+
 import pytest
 import torch
 
@@ -55,6 +57,16 @@ def test_a_pair_with_an_unknown_target_word_is_wrong_and_has_no_loss(trained):
     report = trained.evaluate([Pair(("walk",), ("FLY",)), Pair(("walk",), ("WALK",))])
     assert report.exact_match == 0.5
     assert (report.loss, report.scored) == (trained.evaluate(PAIRS[:1]).loss, 1)
+
+
+def test_a_report_has_rows_of_plain_values(trained):
+    asked = [("jump", "JUMP"), ("blick", "BLICK")]
+    first, second = json.loads(json.dumps(trained.evaluate(asked).rows))
+    assert (first["source"], first["target"]) == ("jump", "JUMP")
+    assert first["right"] == (first["answer"] == "JUMP")
+    assert (first["refused"], first["reason"]) == (False, None)
+    assert (second["answer"], second["right"], second["refused"]) == (None, False, True)
+    assert second["reason"].startswith("unknown word 'blick'")
 
 
 def test_evaluating_no_pairs_is_an_error(trained):

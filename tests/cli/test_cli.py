@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import equitrans
 from equitrans.cli import doctor, scan
 from equitrans.data.classes import format_classes, read_classes
 from equitrans.data.pairs import Pair, format_scan, format_tsv, read_pairs
@@ -546,6 +548,13 @@ def test_tables_print_the_same_figures_as_json(run):
     for name, splits in systems.items():
         (figure,) = splits["add_jump"]["exact_match"]
         assert f"| {name} | {figure:.2f} (1) |" in text
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "equitrans", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"equitrans {equitrans.__version__}\n")
 
 
 def test_doctor_prints_versions_and_data(run):

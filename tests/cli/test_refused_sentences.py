@@ -66,6 +66,8 @@ def test_predict_gives_the_reason_in_json_and_an_empty_target_in_tsv(run, models
     assert status == 1
     assert [a["source"] for a in found] == ASKED
     assert [a["target"] for a in found] == ["JUMP JUMP", None, None, None, "WALK"]
+    assert [a["refused"] for a in found] == [False, True, True, True, False]
+    assert {*("margin", "rival", "doubtful", "remark")} <= found[1].keys() == found[2].keys()
     assert [a["reason"] for a in found[2:]] == ["no words", "unknown word 'toaster'", None]
     assert ("alignment" in found[0], "alignment" in found[1]) == (True, False)
     pipe(ASKED)

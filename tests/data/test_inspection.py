@@ -105,6 +105,32 @@ def test_compound_words_are_named_with_their_parts():
     assert "write them apart" in finding.advice
 
 
+def test_words_of_two_parts_that_are_not_words_of_the_source_are_compounds():
+    plants = {"roses": "ROSE", "beans": "BEAN", "ferns": "FERN"}
+    beds = {"north": "n", "south": "s"}
+    pairs = [
+        Pair(("water", "the", p, "in", "the", b, "bed"), ("valve.open", f"{plants[p]}@{beds[b]}"))
+        for p in plants
+        for b in beds
+    ]
+    (finding,) = look(format_tsv(pairs)).serious
+    assert (finding.kind, finding.sign) == ("compound", "@")
+    assert "ROSE@n looks made of ROSE and n" in finding.message
+    # a part that is also a word by itself must be the same word: the sign is a word too
+    pairs += [Pair(("water", "the", "roses"), ("valve.open", "ROSE"))]
+    (finding,) = look(format_tsv(pairs)).serious
+    assert finding.sign == "@"
+    assert "--split-words @" in finding.advice
+
+
+def test_parts_that_no_source_word_tells_apart_are_no_compounds():
+    words = [f"{a}@{b}" for a in ("x", "y", "z") for b in ("n", "s")]
+    pairs = [Pair((f"call{k}", "it"), ("do", word)) for k, word in enumerate(words)]
+    for k, word in enumerate(words):  # each compound is one word of the source, in two sentences
+        pairs.append(Pair((f"call{k}", "again"), ("redo", word)))
+    assert [f.kind for f in look(format_tsv(pairs)).serious] == []
+
+
 def test_targets_that_are_written_as_code_are_named_with_their_signs():
     things = ("lamp", "fan", "tv")
     pairs = [Pair(("dim", t), (f"dim({t}.level,2)",)) for t in things]

@@ -6,7 +6,8 @@ import pytest
 
 from equitrans.data.adoption import adopt, copied_group
 from equitrans.data.discovery import discover
-from equitrans.data.lexemes import find_forms, find_numbers
+from equitrans.data.forms import find_forms
+from equitrans.data.lexemes import find_numbers
 from equitrans.data.lexicon import Lexicon, find_lexicon
 from equitrans.data.pairs import Pair, as_pairs
 from equitrans.data.phrases import find_phrases

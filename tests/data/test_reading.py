@@ -93,8 +93,24 @@ def test_a_sentence_with_more_new_words_than_places_is_refused():
 def test_target_words_are_read_apart_and_written_together():
     reading = Reading(split=".")
     target = reading.target(("set", "kitchen.lamp.left", "3.5", "etc."), Read(()))
-    assert target == ("set", "kitchen.⁀", "lamp.⁀", "left", "3.5", "etc.")
+    assert target == ("set", "kitchen", "⁀.⁀", "lamp", "⁀.⁀", "left", "3.5", "etc.")
     assert reading.write(target, Read(())) == ("set", "kitchen.lamp.left", "3.5", "etc.")
+
+
+def test_a_word_of_a_class_is_the_same_alone_and_in_a_word_that_is_read_apart():
+    rooms = LexicalClass("rooms", ("kitchen", "living room"), ("kitchen", "living room"))
+    reading = Reading((rooms,), split=".")
+    read = reading.source(("the", "kitchen", "living", "room"))
+    target = reading.target(("kitchen.lamp", "kitchen", "living", "room"), read)
+    assert target == ("kitchen", "⁀.⁀", "lamp", "kitchen", "living room")
+
+
+def test_classes_of_older_models_keep_the_sign_at_the_end_of_their_words():
+    rooms = LexicalClass("rooms", ("kitchen", "attic"), ("kitchen.⁀", "attic.⁀"))
+    reading = Reading((rooms,), split=".")
+    target = reading.target(("set", "kitchen.lamp"), Read(("kitchen", "lamp")))
+    assert target == ("set", "kitchen.⁀", "lamp")
+    assert reading.write(target, Read(())) == ("set", "kitchen.lamp")
 
 
 def test_each_of_several_signs_is_a_word_that_keeps_its_place():

@@ -204,8 +204,9 @@ def test_tables_prints_records_and_writes_no_file(run, filled, tmp_path, monkeyp
     status, out, err = run("tables", "lowdata", "orbits", "--records", filled)
     assert (status, err) == (0, "")
     assert re.findall("^## (.*?):", out, re.MULTILINE) == ["Appendix C", "§4.4"]
-    summary, orbits, _ = cells(out)
+    summary, converged, orbits, _ = cells(out)
     assert len(summary[0]) == 8
+    assert len(converged) == 1 + 7
     assert orbits[0] == ["system", "Add Jump"]
     _, every, _ = run("tables", "lowdata", "--seeds", "--records", filled)
     assert len(cells(every)[0]) == 1 + 12 * 7
@@ -327,3 +328,23 @@ def test_the_records_of_this_project_have_the_names_of_their_jobs():
             assert str(folder / Job.of_record(record).name) == name
         # no path of the machine that made it
         assert not re.search(r'"/\w+/', path.read_text(encoding="utf-8"))
+
+
+def test_a_table_says_how_many_seeds_of_lane_converged(tmp_path):
+    row = Row("LANE", ("length",), 2, {"kind": "lane"}, width=1, more_seeds={"length": 4})
+    table = Experiment("t", "A table", ("length",), (row, OTHER))
+    records = Records(tmp_path)
+    jobs = list(table.jobs(official=False))
+    assert [job.config.seed for job in jobs] == [0, 1, 2, 3]
+    for job, right, accuracy in zip(jobs, (1.0, 0.25, 0.75), (1.0, 0.5, 0.99), strict=False):
+        made = record_of(job, right, updates=100 * (job.config.seed + 1))
+        records.add(job, made | {"valid": {"loss": 0.5, "accuracy": accuracy}})
+    records.add(jobs[3], diverged(jobs[3]))
+    (_, (head, line)) = cells(make_table(table, records, official=False))
+    assert head[2] == "converged"
+    assert line[1:] == ["Length", "2 of 4", "**100.00** 25.00 **75.00** 0.00", "87.50", "100–300"]
+
+
+def test_fewer_seeds_are_fewer_on_every_split():
+    table = load("table1").restricted(only="Liu", seeds=2)
+    assert max(job.config.seed for job in table.jobs(official=True)) == 1

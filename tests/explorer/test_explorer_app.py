@@ -323,14 +323,12 @@ def test_token_is_accepted_as_link_cookie_and_header(protected):
     assert "samesite=strict" in cookie
     assert protected.get("/", cookie=cookie.split(";")[0]).status == 200
     assert protected.get("/api/models", authorization=f"Bearer {TOKEN}").status == 200
-    # a public page accepts every numeric address, and no foreign name
-    assert (
-        protected.get(
-            "/", host=f"192.0.2.1:{protected.port}", cookie=f"equitrans-token={TOKEN}"
-        ).status
-        == 200
-    )
-    assert protected.get("/", host="evil.example", cookie=f"equitrans-token={TOKEN}").status == 421
+    # a public page accepts every numeric address and port, and no foreign name
+    cookie = f"equitrans-token={TOKEN}"
+    for host in (f"192.0.2.1:{protected.port}", "192.0.2.1:9000", "localhost:9000"):
+        assert protected.get("/", host=host, cookie=cookie).status == 200
+    for host in ("evil.example", f"evil.example:{protected.port}"):
+        assert protected.get("/", host=host, cookie=cookie).status == 421
 
 
 def test_websocket_is_closed():

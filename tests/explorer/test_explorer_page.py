@@ -175,6 +175,28 @@ def test_wide_derivation_is_dragged_and_says_so(open_page):
     expect(wide.locator(".hint")).to_be_hidden()
 
 
+def test_a_wide_alignment_becomes_narrower_and_says_if_it_is_still_clipped(open_page):
+    query = "?run=rules&command=" + "+and+".join(["walk+twice"] * 7)
+    page = open_page(query)
+    frame = page.locator(".map .scroll")
+    expect(page.locator(".heat.dense")).to_be_visible()
+    assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth + 1")
+    expect(page.locator(".hint")).to_be_hidden()
+    page = open_page(query, viewport={"width": 320, "height": 700})
+    expect(page.get_by_text("The picture is wider than the page")).to_be_visible()
+
+
+def test_differing_sentences_are_a_list_on_a_phone(open_page):
+    page = open_page("?run=rules&with=attention&tab=errors", viewport={"width": 390, "height": 844})
+    row = page.locator(".pane.wide tbody tr").first
+    expect(row).to_contain_text("✓")
+    frame = page.locator(".pane.wide .scroll")
+    assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth + 1")
+    names = row.locator("td").evaluate_all("cells => cells.map((cell) => cell.dataset.name)")
+    assert names == ["sentence", "target", "rules", "attention"]
+    assert not serious(page)
+
+
 def test_pointing_at_an_output_word_lights_its_source_and_names_the_rule(open_page):
     page = open_page("?run=rules&command=walk+and+jump+twice")
     page.locator(".said .word").nth(2).hover()
@@ -346,6 +368,10 @@ def test_unknown_word_and_unknown_run_have_links_to_repair_them(open_page):
     expect(page.get_by_role("alert")).to_contain_text("unknown word 'junp'; did you mean 'jump'?")
     page.get_by_role("alert").get_by_role("link", name="jump twice").click()
     expect(page.locator(".said")).to_contain_text("I_JUMP")
+    page = open_page("?command=blick+twice")
+    expect(page.locator(".token.unknown")).to_have_text("blick")
+    page.get_by_role("alert").get_by_role("link", name="add it to a class").click()
+    expect(page.get_by_label("its translation")).to_have_attribute("placeholder", "like I_WALK")
     page = open_page("?run=gone&command=jump")
     expect(page.get_by_role("alert")).to_contain_text("There is no run gone here.")
     page.get_by_role("alert").get_by_role("link", name="jump").click()

@@ -47,8 +47,9 @@ def imports(path: Path) -> set[str]:
 
 
 def modules() -> list[tuple[str, Path]]:
-    """Every module of the package with the room that it is in."""
-    paths = [p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py"]
+    """Every module of the package with the room that it is in; `__main__` is the command line."""
+    doors = {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}
+    paths = [p for p in PACKAGE.rglob("*.py") if p not in doors]
     return [(path.relative_to(PACKAGE).parts[0].removesuffix(".py"), path) for path in paths]
 
 

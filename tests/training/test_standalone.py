@@ -87,6 +87,13 @@ def test_the_file_answers_without_equitrans_and_torch(home, tmp_path):
         [sys.executable, "-I", path], input="call Ada\n", capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (0, "call Ada\n")
+    done = subprocess.run([sys.executable, "-I", path, "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: python home.py [--json] [SENTENCE ...]\n")
+
+
+def test_an_empty_target_has_no_words(home):
+    assert answerer(home)._write((), {}) == ()
 
 
 def test_a_file_that_would_answer_otherwise_is_not_written(home):

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from equitrans import TrainingConfig, fit, learn
+from equitrans import Trained, TrainingConfig, fit, learn
 from equitrans.errors import ConfigError, DataError
+from equitrans.models import Suggestion
 from equitrans.training.alone import answerer
-from equitrans.training.studied import _refusals
+from equitrans.training.asking import sentences_to_ask
+from equitrans.training.studied import _refusals, with_pairs
 from equitrans.training.study import compound_sign, divide
 
 pytestmark = pytest.mark.usefixtures("float32")
@@ -98,6 +100,49 @@ def test_compound_target_words_are_read_apart():
     assert study.trained.split == "."
     assert study.trained.predict(["dim radio in attic"])[0].words == ("set", "attic.radio")
     assert compound_sign(study.trained._pairs(ONE)) is None
+
+
+def test_compounds_of_parts_that_stand_alone_too_are_read_apart():
+    plants = {"roses": "ROSE", "beans": "BEAN", "ferns": "FERN"}
+    beds = {"north": "n", "south": "s"}
+    pairs = [(f"water the {p}", f"open {t}") for p, t in plants.items()]
+    pairs += [
+        (f"water the {p} in the {b} bed", f"open {t}@{place}")
+        for p, t in plants.items()
+        for b, place in beds.items()
+    ]
+    told: list[str] = []
+    study = learn(pairs[:-1], folds=0, tell=told.append)
+    assert study.trained.split == "@"
+    assert told[0] == "reading target words apart at @"
+    asked = "water the ferns in the south bed"
+    assert study.trained.predict([asked])[0].words == ("open", "FERN@s")
+    assert answerer(study.trained).answer(asked).text == "open FERN@s"
+
+
+def test_suggestions_begin_and_end_like_pairs(study, monkeypatch):
+    sources = [
+        "twice stop the fan",
+        "stop the fan and",
+        "stop stop the fan",
+        "start the lamp twice",
+    ]
+    offered = [Suggestion(tuple(s.split()), ("a reason",), 1.0) for s in sources]
+    monkeypatch.setattr(Trained, "suggest", lambda self, n: offered[:n])
+    pairs = study.held.report.pairs
+    (only,) = sentences_to_ask(study.trained, 3, pairs)
+    assert only == offered[3]
+    monkeypatch.setattr(Trained, "suggest", lambda self, n: offered[:2])
+    assert sentences_to_ask(study.trained, 1, pairs) == (offered[0],)  # better than none
+
+
+def test_a_warning_about_a_rule_names_its_only_pair(study):
+    (rule,) = (text for text in study.grammar.texts if "and" in text)
+    given = [f"only 1 pair supports {rule}", "another warning"]
+    first, second = with_pairs(given, study.trained, study.held.report.pairs)
+    assert first.startswith(f"{given[0]}: ")
+    assert " and " in first.removeprefix(given[0])
+    assert second == given[1]
 
 
 def test_targets_that_are_written_as_code_are_read_apart():

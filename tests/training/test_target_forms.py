@@ -51,6 +51,13 @@ def test_a_form_is_read_as_a_word_and_a_mark_and_written_again():
     assert symbols == ("SEE", "BA", "DA", "‹+ accusative›")
     assert reading.write(symbols, read) == pair.target
     assert reading.write(("‹+ accusative›", "SEE"), read) == ("SEE",)  # nothing to mark
+    assert reading.write((), read) == ()
+
+
+def test_a_refused_sentence_has_no_words(trained):
+    (refused,) = trained.predict(["see see see"])
+    assert refused.refused
+    assert refused.words == ()
 
 
 def test_a_column_that_a_source_column_has_too_is_no_mark():

@@ -7,7 +7,7 @@ from equitrans import face
 if TYPE_CHECKING:
     from equitrans.analysis.audits import Audit, audit, move
     from equitrans.analysis.decoding import beam_search, decode
-    from equitrans.analysis.differences import Difference, paired_difference
+    from equitrans.analysis.differences import Difference, bootstrap_interval, paired_difference
     from equitrans.analysis.evaluation import (
         align,
         evaluate,

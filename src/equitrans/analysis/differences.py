@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 RESAMPLES = 10_000
 """Number of bootstrap samples."""
@@ -36,6 +38,25 @@ class Difference:
         return self.low > 0 or self.high < 0
 
 
+def bootstrap_interval(right: Sequence[bool], *, seed: int = 0) -> tuple[float, float]:
+    """The interval that contains 95 % of the bootstrap samples of a share of right predictions.
+
+    >>> bootstrap_interval([True] * 5)
+    (1.0, 1.0)
+    """
+    n = len(right)
+    size = torch.full((RESAMPLES,), float(n), dtype=torch.float64)
+    draw = torch.Generator().manual_seed(seed)
+    drawn = torch.binomial(size, torch.full_like(size, sum(right) / n), generator=draw)
+    return _ends(drawn / n)
+
+
+def _ends(samples: Float[Tensor, " n"]) -> tuple[float, float]:
+    ends = torch.tensor([(1 - SHARE) / 2, (1 + SHARE) / 2], dtype=torch.float64)
+    low, high = torch.quantile(samples, ends).tolist()
+    return low, high
+
+
 def paired_difference(one: Sequence[bool], other: Sequence[bool], *, seed: int = 0) -> Difference:
     """Compare two models by their right predictions of the same pairs.
 
@@ -54,6 +75,4 @@ def paired_difference(one: Sequence[bool], other: Sequence[bool], *, seed: int =
     better = torch.binomial(size, torch.full_like(size, gained / n), generator=draw)
     rest = torch.full_like(size, lost / (n - gained) if lost else 0.0)
     worse = torch.binomial(size - better, rest, generator=draw)
-    ends = torch.tensor([(1 - SHARE) / 2, (1 + SHARE) / 2], dtype=torch.float64)
-    low, high = torch.quantile((better - worse) / n, ends).tolist()
-    return Difference(gained, lost, n, low, high)
+    return Difference(gained, lost, n, *_ends((better - worse) / n))

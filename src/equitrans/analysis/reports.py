@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from equitrans.data import Pair
 from equitrans.models import Hypothesis
@@ -127,6 +127,25 @@ class Report:
         ]
         shown = table(["source", "target", "prediction, or reason of refusal"], errors)
         return part("evaluation", table(heads, rows), shown if errors else "")
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A dictionary of plain values for each pair, for JSON or a data frame: source, target,
+        answer, right, refused, reason, margin, doubtful.
+        """
+        return [
+            {
+                "source": " ".join(pair.source),
+                "target": " ".join(pair.target),
+                "answer": None if p.refused else " ".join(p.words),
+                "right": right,
+                "refused": p.refused,
+                "reason": p.reason,
+                "margin": p.margin,
+                "doubtful": p.doubtful,
+            }
+            for pair, p, right in zip(self.pairs, self.predictions, self.right, strict=True)
+        ]
 
     @property
     def predicted(self) -> tuple[Words, ...]:

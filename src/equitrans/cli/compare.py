@@ -3,10 +3,9 @@
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from equitrans import analysis
+from equitrans import analysis, training
 from equitrans.cli.arguments import Parser, add_columns, add_decoding, add_json, load, note
 from equitrans.data import read_pairs
 from equitrans.errors import ConfigError
@@ -14,14 +13,14 @@ from equitrans.errors import ConfigError
 ABOUT = """\
 Evaluate several trained models on several files of pairs, and print one table: exact match, refused
 sentences, −log p per pair. With two models or more, a second table compares each with the first one
-on the same pairs: the difference in percentage points, with an interval that contains 95 % of
-10,000 bootstrap samples of the pairs, and how many pairs only one of both predicts."""
+on the same pairs: the difference in percentage points, and how many pairs only one of both
+predicts. From and to are the ends of an interval that contains 95 % of 10,000 bootstrap samples of
+the pairs."""
 EXAMPLES = """\
   equitrans compare runs/rules runs/lstm --data test.tsv
   equitrans compare runs/a runs/b runs/c --data dev.tsv gen.tsv --format latex
   equitrans compare runs/a runs/b --data test.tsv --json > compared.json"""
 
-Row = dict[str, Any]
 TITLES = {
     "run": "model",
     "data": "data",
@@ -47,7 +46,10 @@ def options() -> Parser:
     )
     add_columns(parser)
     parser.add_argument(
-        "--format", choices=[*FORMATS, "json"], default="markdown", help="format of the tables"
+        "--format",
+        choices=("markdown", "csv", "latex", "json"),
+        default="markdown",
+        help="format of the tables; csv is one table with all columns",
     )
     add_json(parser, what="both tables")
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap samples")
@@ -69,54 +71,19 @@ def run(arguments: Sequence[str]) -> int:
             note(asked, f"{name} on {file}")
             pairs = read_pairs(file, characters=trained.characters, columns=asked.columns)
             reports[name, file] = trained.evaluate(pairs, width=asked.width)
-    figures = [_figures(name, file, report) for (name, file), report in reports.items()]
-    first, *others = asked.runs
-    differences = [
-        _difference(name, first, file, reports, asked.seed)
-        for file in asked.data
-        for name in others
-    ]
+    found = training.compared(reports, seed=asked.seed)
     if asked.json or asked.format == "json":
-        content = {"figures": figures, "differences": differences}
+        content = {"figures": found.figures, "differences": found.differences}
         print(json.dumps(content, ensure_ascii=False))
+    elif asked.format == "csv":
+        print(_csv(found.rows if found.differences else found.figures), end="")
     else:
-        print(FORMATS[asked.format]([figures, differences] if others else [figures]), end="")
+        tables = [rows for rows in (found.figures, found.differences) if rows]
+        print(FORMATS[asked.format](tables), end="")
     return 0
 
 
-def _figures(name: str, file: str, report: "analysis.Report") -> Row:
-    return {
-        "run": name,
-        "data": file,
-        "pairs": len(report.pairs),
-        "exact_match": round(100 * report.exact_match, 4),
-        "refused": report.refused,
-        "loss": None if report.loss is None else round(report.loss, 6),
-    }
-
-
-def _difference(
-    name: str,
-    first: str,
-    file: str,
-    reports: Mapping[tuple[str, str], "analysis.Report"],
-    seed: int,
-) -> Row:
-    one, other = reports[name, file], reports[first, file]
-    found = analysis.paired_difference(one.right, other.right, seed=seed)
-    return {
-        "run": name,
-        "than": first,
-        "data": file,
-        "difference": round(100 * found.value, 4),
-        "low": round(100 * found.low, 4),
-        "high": round(100 * found.high, 4),
-        "gained": found.gained,
-        "lost": found.lost,
-    }
-
-
-def _markdown(tables: Sequence[Sequence[Row]]) -> str:
+def _markdown(tables: Sequence[Sequence["training.Row"]]) -> str:
     parts = []
     for rows in tables:
         lines = [[TITLES[key] for key in rows[0]], ["---"] * len(rows[0])]
@@ -125,7 +92,7 @@ def _markdown(tables: Sequence[Sequence[Row]]) -> str:
     return "\n".join(parts)
 
 
-def _latex(tables: Sequence[Sequence[Row]]) -> str:
+def _latex(tables: Sequence[Sequence["training.Row"]]) -> str:
     parts = []
     for rows in tables:
         columns = "".join("l" if isinstance(v, str) else "r" for v in rows[0].values())
@@ -141,15 +108,13 @@ def _escape(text: str) -> str:
     return "".join(f"\\{c}" if c in "%_&#" else c for c in text)
 
 
-def _csv(tables: Sequence[Sequence[Row]]) -> str:
-    parts = []
-    for rows in tables:
-        out = io.StringIO()
-        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        parts.append(out.getvalue())
-    return "\n".join(parts)
+def _csv(rows: Sequence["training.Row"]) -> str:
+    """All figures and differences as one table, which other programs read."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
 
 
 def _short(value: object) -> str:
@@ -158,4 +123,4 @@ def _short(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
-FORMATS = {"markdown": _markdown, "csv": _csv, "latex": _latex}
+FORMATS = {"markdown": _markdown, "latex": _latex}

@@ -129,5 +129,5 @@ def _use(out: str, study: "training.Study") -> str:
         f"  equitrans explore {out}   or, for programs: equitrans serve {out}",
     ]
     if study.trained.split is not None:
-        lines.insert(1, f"  target words were read apart at {study.trained.split!r}")
+        lines.insert(1, f"  target words were read apart at {training.signs(study.trained.split)}")
     return "\n".join(lines)

@@ -193,16 +193,15 @@ def _format(
             "log_prob": None if best.refused else best.log_prob,
             "score": None if best.refused else best.score,
             "finished": best.finished,
+            "refused": best.refused,
             "reason": best.reason,
+            "margin": None if best.margin is None or math.isinf(best.margin) else best.margin,
+            "rival": None if best.rival is None else trained.text(best.rival),
+            "doubtful": best.doubtful,
+            "remark": best.remark,
         }
         if by is not None:
             content["by"] = None if best.refused else by
-        if best.margin is not None:
-            content |= {
-                "margin": best.margin,
-                "rival": None if best.rival is None else trained.text(best.rival),
-                "remark": best.remark,
-            }
         if asked.n_best > 1:
             content["n_best"] = [
                 {

@@ -3,15 +3,19 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
+from equitrans import training
 from equitrans.cli.arguments import Parser, add_json, add_model, load
 from equitrans.cli.console import Console
+from equitrans.data import read_pairs
 from equitrans.errors import ConfigError
 
 ABOUT = """\
 Suggest sentences to translate next, the most useful first: those about which rival grammars
 disagree, whose derivation training hardly decides, which combine rules as no pair does, or whose
-rules few pairs support. Add their targets to the training pairs and train again."""
+rules few pairs support. Add their targets to the training pairs and train again. For a model of
+equitrans learn, sentences that begin and end as no pair does are left out."""
 EXAMPLES = """\
   equitrans suggest runs/rules
   equitrans suggest runs/rules --n 3 --json"""
@@ -37,7 +41,12 @@ def run(arguments: Sequence[str]) -> int:
         raise ConfigError(
             f"{asked.run} has no rules; equitrans train --model.aligner recursive learns some"
         )
-    found = trained.suggest(asked.n)
+    file = Path(asked.run) / training.PAIRS
+    if file.is_file():
+        pairs = read_pairs(file, characters=trained.characters)
+        found = list(training.sentences_to_ask(trained, asked.n, pairs))
+    else:
+        found = trained.suggest(asked.n)
     if asked.json:
         rows = [asdict(each) | {"source": trained.text(each.source)} for each in found]
         print(json.dumps(rows, ensure_ascii=False))

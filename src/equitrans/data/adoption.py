@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from equitrans.data.comparisons import Abstract, Tally, abstract, groups_in
 from equitrans.data.lexicon import Lexicon
 from equitrans.data.pairs import Pair
+from equitrans.data.profiles import ANYWHERE, BOTH, PLACES, Profile, profiles_of, saved
 
 SEEDS = 60
 """Largest number of words without a class that are compared with each other, the most frequent
@@ -30,9 +31,9 @@ OPEN = 4
 SLACK = 0.05
 """Largest number of bits that a join loses in one place, per occurrence of the rarer group."""
 
-STRANGE = 7.0
-"""Bits of the surprise that no pair of a word was compared with a pair of a class, above which the
-word does not join it."""
+STRANGE, UNKNOWN = 7.0, 4
+"""Bits of the surprise that no pair of a word was compared with a pair of a class, above which they
+speak against a join, and the number of further pairs in the count of pairs that were compared."""
 
 LEAST = 4.0
 """Smallest number of bits that a join saves."""
@@ -40,21 +41,12 @@ LEAST = 4.0
 ROUNDS = 12
 """Largest number of passes over all words; later ones join groups that earlier ones made."""
 
-PLACES = 6
-"""Before and after the word, before and after its translation, and both for each."""
-
-BOTH = (4, 5)
-"""The places that are two neighbours at once."""
+ELSEWHERE = 4.0
+"""Largest number of bits that a join loses at the other words of the pairs."""
 
 COVERED = 0.8
 """Smallest share of a group's occurrences that stand between two neighbours of the group it joins,
-in the source and in the target."""
-
-LEXEME = "‹a lexeme›"
-"""A neighbour that has a translation."""
-
-LARGE = 20
-"""Smallest number of words of a group that neighbours are told apart by."""
+in the source and in the target; one of several may always stand elsewhere."""
 
 CONFIRMED = 10.0
 """Bits of evidence for a class from one form of sentence in which its words were compared."""
@@ -68,9 +60,6 @@ CERTAIN = 3
 
 STRANGER = "stands in other places than the words that it was compared with"
 
-Profile = tuple[Counter[object], ...]
-"""The neighbours of a word, by place."""
-
 
 def adopt(
     pairs: Sequence[Pair],
@@ -82,17 +71,16 @@ def adopt(
 ) -> dict[str, int]:
     """The groups after ``lonely`` words have joined each other and other groups."""
     group, lonely = dict(group), set(lonely)
-    if not lonely:
-        return group
     compared = _compared(pairs, group, lexicon)
     for _ in range(ROUNDS):
-        joined = _joins(_profiles(pairs, group, lexicon), group, lonely, compared)
+        joined = _joins(profiles_of(pairs, group, lexicon), group, lonely, compared)
         if not joined:
             break
         new = {word for word, g in group.items() if g in joined}
         after = {word: joined.get(g, g) for word, g in group.items()}
         lonely -= (bad := _contradicted(pairs, after, lexicon, new, tolerance))
         group = {word: g if word in bad else after[word] for word, g in group.items()}
+    group = _join_classes(pairs, group, lexicon, tolerance)
     if (copied := copied_group(group, lexicon)) is None:
         return group
     settled = {g for word, g in group.items() if word not in lonely}
@@ -100,6 +88,30 @@ def adopt(
     after = group | dict.fromkeys(copies, copied)
     bad = _contradicted(pairs, after, lexicon, copies, tolerance)
     return {word: g if word in bad else after[word] for word, g in group.items()}
+
+
+def _join_classes(
+    pairs: Sequence[Pair], group: dict[str, int], lexicon: Lexicon, tolerance: float
+) -> dict[str, int]:
+    """The groups after classes that stand in the same places have joined each other; few pairs may
+    compare some words of a class with each other and not with the others.
+    """
+    compared, refused = _compared(pairs, group, lexicon), set[int]()
+    for _ in range(ROUNDS):
+        size = Counter(group.values())
+        profiles = profiles_of(pairs, group, lexicon)
+        some = {w for w, g in group.items() if size[g] > 1 and g not in refused}
+        joined = _joins(profiles, {w: g for w, g in group.items() if size[g] > 1}, some, compared)
+        if not joined:
+            break
+        first, host = next(iter(joined.items()))
+        after = {word: host if g == first else g for word, g in group.items()}
+        new = {word for word, g in group.items() if g == first}
+        if _contradicted(pairs, after, lexicon, new, tolerance):
+            refused.add(first)
+        else:
+            group = after
+    return group
 
 
 def part_strangers(
@@ -116,7 +128,7 @@ def part_strangers(
     if not thin:
         return group, parted
     chance = math.log2(len(thin))  # one word of many stands in strange places by chance
-    profiles = _profiles(pairs, group, lexicon)
+    profiles = profiles_of(pairs, group, lexicon)
     kinds = [len({f for p in profiles.values() for f in p[k]}) for k in range(BOTH[0])]
     members: defaultdict[int, set[str]] = defaultdict(set)
     for word, g in group.items():
@@ -127,8 +139,8 @@ def part_strangers(
         def evidence(word: str, total: Sequence[Counter[object]] = total) -> float:
             """Bits for the word's group: comparisons, and one code for its places."""
             places = zip(profiles[word], total, kinds, strict=False)
-            saved = sum(_saved(own, all_ - own, n) for own, all_, n in places)
-            return saved + CONFIRMED * support[word]
+            bits = sum(saved(own, all_ - own, n) for own, all_, n in places)
+            return bits + CONFIRMED * support[word]
 
         while worst := min(((evidence(w), w) for w in members[g] & thin), default=None):
             if worst[0] >= -chance or len(members[g]) < 2:
@@ -165,7 +177,7 @@ def pool_copies(pairs: Sequence[Pair], lexicon: Lexicon, lonely: Iterable[str]) 
     words = len(lexicon.target) + len(lexicon.missing)
     if len(copies.intersection(lonely)) < max(OPEN, words / 2):
         return set()
-    return _in_one_place(copies, _profiles(pairs, dict.fromkeys(lexicon.target, 0), lexicon))
+    return _in_one_place(copies, profiles_of(pairs, dict.fromkeys(lexicon.target, 0), lexicon))
 
 
 def _in_one_place(words: set[str], profiles: Mapping[str, Profile]) -> set[str]:
@@ -184,7 +196,9 @@ def _in_one_place(words: set[str], profiles: Mapping[str, Profile]) -> set[str]:
 def _compared(
     pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon
 ) -> dict[int, float]:
-    """For each group, the share of its pairs that differ from another pair in its words only."""
+    """For each group, the share of its pairs that differ from another pair in its words only; few
+    pairs say little.
+    """
     forms: defaultdict[Abstract, list[Pair]] = defaultdict(list)
     for pair in pairs:
         forms[abstract(pair, group, lexicon)[0]].append(pair)
@@ -195,7 +209,7 @@ def _compared(
             total[g] += len(same)
             if len({tuple(w for w in p.source if group.get(w) == g) for p in same}) > 1:
                 inside[g] += len(same)
-    return {g: inside[g] / n for g, n in total.items()}
+    return {g: inside[g] / (n + UNKNOWN) for g, n in total.items()}
 
 
 def copied_group(group: Mapping[str, int], lexicon: Lexicon) -> int | None:
@@ -257,21 +271,23 @@ def _joins(
     naming = math.log2(len(classes) + 2)
 
     def gain(a: int, b: int) -> float:
-        """Bits that one code for both saves; −∞ if a does not stand in the places of b, or if one
-        of its pairs should have been compared with a pair of b.
+        """Bits that one code for both saves; −∞ if a does not stand in the places of b. It is a
+        surprise if none of its pairs was compared with a pair of b.
         """
-        if -uses[a] * math.log2(1.001 - compared.get(b, 0.0)) > STRANGE:
-            return -math.inf
+        strange = max(0.0, -uses[a] * math.log2(1.001 - compared.get(b, 0.0)) - STRANGE)
         if b not in settled and uses[b] * size[a] > UNEQUAL * uses[a] * size[b]:
             return -math.inf
         for k in BOTH:
-            inside = sum(n for both, n in total[a][k].items() if both in total[b][k])
-            if inside < COVERED * total[a][k].total():
+            outside = sum(n for both, n in total[a][k].items() if both not in total[b][k])
+            n = total[a][k].total()
+            if outside > max((1 - COVERED) * n, n > 1):
                 return -math.inf
+        if saved(total[a][ANYWHERE], total[b][ANYWHERE], kinds[ANYWHERE]) < -ELSEWHERE:
+            return -math.inf
         places = list(zip(total[a], total[b], kinds, strict=True))[: BOTH[0]]
-        gains = [_saved(x, y, n) for x, y, n in places]
+        gains = [saved(x, y, n) for x, y, n in places]
         least = -SLACK * min(uses[a], uses[b])
-        return sum(gains) - naming if min(gains) >= least else -math.inf
+        return sum(gains) - naming - strange if min(gains) >= least else -math.inf
 
     joined: dict[int, int] = {}
     for g in alone:
@@ -283,48 +299,3 @@ def _joins(
             for counts, more in zip(total[-host], total[g], strict=True):
                 counts.update(more)
     return joined
-
-
-def _profiles(
-    pairs: Iterable[Pair], group: Mapping[str, int], lexicon: Lexicon
-) -> dict[str, Profile]:
-    """The profile of every word of a group. Neighbours of a large group look alike, and so do those
-    of all small ones; a neighbour in the target stands before the word in the source, or does not.
-    """
-    size = Counter(group.values())
-    looks: dict[str, object] = {w: g if size[g] >= LARGE else LEXEME for w, g in group.items()}
-    found: defaultdict[str, Profile]
-    found = defaultdict(lambda: tuple(Counter() for _ in range(PLACES)))
-    for pair in pairs:
-        back = [lexicon.source.get(t, t) for t in pair.target]
-        order = {word: i for i, word in enumerate(pair.source)}
-        for side, sentence in enumerate((pair.source, back)):
-            padded = ["", *(looks.get(word, word) for word in sentence), ""]
-            at = [order.get(word, -1) for word in ("", *sentence, "")] if side else []
-            for i, word in enumerate(sentence):
-                if word in group and word in order:
-                    before, after = padded[i], padded[i + 2]
-                    if side:  # which of two words comes first in the source
-                        before, after = (before, at[i] < at[i + 1]), (after, at[i + 2] < at[i + 1])
-                    found[word][2 * side][before] += 1
-                    found[word][2 * side + 1][after] += 1
-                    found[word][BOTH[side]][before, after] += 1
-    return found
-
-
-def _saved(one: Counter[object], other: Counter[object], kinds: int) -> float:
-    """Bits that one code for the neighbours of two groups saves; the code learns the shares of all
-    kinds as it goes.
-
-    >>> round(_saved(Counter(a=3), Counter(a=3), 2), 2)
-    1.21
-    >>> round(_saved(Counter(a=3), Counter(b=3), 2), 2)
-    -4.32
-    """
-    a, b = one.total(), other.total()
-    bits = math.lgamma(kinds / 2 + a) - math.lgamma(kinds / 2)
-    bits += math.lgamma(kinds / 2 + b) - math.lgamma(kinds / 2 + a + b)
-    for neighbour, n in one.items():
-        m = 0.5 + other[neighbour]
-        bits += math.lgamma(m + n) - math.lgamma(m) - math.lgamma(0.5 + n) + math.lgamma(0.5)
-    return bits / math.log(2)

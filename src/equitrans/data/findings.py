@@ -22,6 +22,12 @@ COMPOUNDS = 2
 _BREAK = re.compile(r"[._:/+-]")
 """Characters that join the parts of a compound word."""
 
+_JOINED = re.compile(r"(\w+)([^\w\s()\[\]{}<>\"'‹›⁀-])(\w+)")
+"""A word of two parts that a sign joins, such as rose@north; _ and - are parts of names."""
+
+ALMOST = 0.9
+"""Share of the lines of a part that have its source word; wrong lines may be among them."""
+
 _CALL = re.compile(r"\w[(\[{]|[(\[{][\"']?\w")
 """A bracket at a word, as in on(lamp): the target is written as code."""
 
@@ -171,6 +177,69 @@ def about_compounds(source: Side, target: Side) -> Iterator[Finding]:
             "nothing of the parts of a word"
         )
         yield Finding("compound", message, target.lines(made), advice, True, sign)
+        return
+    if products := _products(source, target):
+        sign, words = products
+        first, last = words[0].split(sign)
+        message = (
+            f"{len(words)} target words join two parts with {sign}: {named(words[0])} looks made "
+            f"of {named(first)} and {named(last)}, which other words have too"
+        )
+        advice = (
+            f"write them apart, or read them apart with --split-words {quote(sign)}; a model "
+            "knows nothing of the parts of a word"
+        )
+        yield Finding("compound", message, target.lines(words), advice, True, sign)
+
+
+def _products(source: Side, target: Side) -> tuple[str, list[str]] | None:
+    """A sign with the target words in which it joins two parts that also occur in other
+    combinations; words of the source must tell the parts apart.
+    """
+    lines: defaultdict[str, set[int]] = defaultdict(set)
+    for number, sentence in target.sentences:
+        for word in sentence:
+            lines[word].add(number)
+    sources = dict(source.sentences)
+    halves: defaultdict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+    for word in target.words:
+        if found := _JOINED.fullmatch(word):
+            first, sign, last = found.groups()
+            if not (first.isdigit() and last.isdigit()):
+                halves[sign][word] = first, last
+    for sign, parts in sorted(halves.items(), key=lambda item: -len(item[1])):
+        uses = [Counter(two[side] for two in parts.values()) for side in (0, 1)]
+        made = [w for w, two in parts.items() if min(uses[0][two[0]], uses[1][two[1]]) > 1]
+        if len(made) <= COMPOUNDS or 2 * len(made) < len(parts):
+            continue
+        if all(_told_apart(made, parts, side, lines, sources) for side in (0, 1)):
+            return sign, made
+    return None
+
+
+def _told_apart(
+    made: Sequence[str],
+    parts: Mapping[str, tuple[str, str]],
+    side: int,
+    lines: Mapping[str, set[int]],
+    sources: Mapping[int, tuple[str, ...]],
+) -> bool:
+    """Whether most first or last parts have a source word of their own: it is in almost all lines
+    of the part, and not in almost all lines of every other part.
+    """
+    of: defaultdict[str, set[int]] = defaultdict(set)
+    for word in made:
+        of[parts[word][side]] |= lines[word]
+    near = {
+        part: {
+            w
+            for w, n in Counter(w for k in ks for w in set(sources[k])).items()
+            if n >= ALMOST * len(ks)
+        }
+        for part, ks in of.items()
+    }
+    common = set.intersection(*near.values())
+    return len(near) > 1 and 2 * sum(bool(words - common) for words in near.values()) > len(near)
 
 
 def about_classes(

@@ -1,7 +1,8 @@
 """Phrases: source words side by side that translate to one target word."""
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from equitrans.data.lexicon import places_of
 from equitrans.data.pairs import Pair
@@ -13,56 +14,82 @@ LONGEST = 3
 COMMON = 0.5
 """Largest share of the pairs that have a phrase which is looked for."""
 
+SHARED = 20_000
+"""Number of pairs from which no target word is looked for that several phrases share out."""
+
+PARTS = 4
+"""Largest number of phrases and words that share out the pairs of a target word."""
+
+SURE = 4.0
+"""Bits by which it is no chance that phrases and words share out the pairs of a target word."""
+
 Words = tuple[str, ...]
+Place = tuple[int, ...]
+Key = tuple[str, Place]
+"""A target word, and those of its pairs that have a phrase."""
 
 
 def find_phrases(pairs: Sequence[Pair]) -> dict[Words, str]:
-    """Phrases that are in the same pairs as a target word and stand where single words stand.
+    """Phrases that are in the same pairs as a target word, or share them out with others, and stand
+    where single words stand.
 
-    Every word of a phrase is in the same pairs as the target word too, or stands in phrases only,
-    or has another meaning outside of phrases. A phrase is not one if all that stands in its places
-    contains its words that do not tell it apart: ``the lamp``, ``the fan``.
+    Every word of a phrase is in the same pairs as the phrase too, or stands in phrases only, or has
+    another meaning outside of phrases, but is not in exactly the pairs of another target word. A
+    phrase is not one if all that stands in its places contains its words that do not tell it apart:
+    ``the lamp``, ``the fan``.
     """
     sources, targets = places_of(p.source for p in pairs), places_of(p.target for p in pairs)
-    found = _candidates(pairs, targets)
+    found = _candidates(pairs, sources, targets)
     most = max(3, len(targets) // 2)
-    heads = {(word, t) for (g, t) in found.items() for word in g if sources[word] == targets[t]}
+    heads = {(word, key) for g, key in found.items() for word in g if sources[word] == key[1]}
+    meant = {*targets.values()}
     while found:
-        joins: defaultdict[str, set[str]] = defaultdict(set)
-        for g, t in found.items():
+        joins: defaultdict[str, set[Key]] = defaultdict(set)
+        for g, key in found.items():
             for word in g:
-                joins[word].add(t)
+                joins[word].add(key)
         free, contexts = _outside(pairs, found)
 
         joined = {
-            (word, t)
+            (word, key)
             for word, some in joins.items()
             for meanings in [_meanings(pairs, free[word], sources[word])]
-            for t in some
-            if (word, t) in heads or (len(some) <= most and (not free[word] or meanings - {t}))
+            for key in some
+            if (word, key) in heads
+            or (
+                len(some) <= most
+                and sources[word] not in meant
+                and (not free[word] or meanings - {key[0]})
+            )
         }
         dropped = {
             g
-            for g, t in found.items()
-            if not all((word, t) in joined for word in g) or not _stands_for_words(g, contexts)
+            for g, key in found.items()
+            if not all((word, key) in joined for word in g) or not _stands_for_words(g, contexts)
         }
         if not dropped:
             break
-        found = {g: t for g, t in found.items() if g not in dropped}
-    longest: dict[str, Words] = {}
-    for g, t in found.items():
-        if len(g) > len(longest.get(t, ())):
-            longest[t] = g
-    return {g: t for t, g in longest.items()}
+        found = {g: key for g, key in found.items() if g not in dropped}
+    longest: dict[Key, Words] = {}
+    for g, key in found.items():
+        if len(g) > len(longest.get(key, ())):
+            longest[key] = g
+    return {g: t for (t, _), g in longest.items()}
 
 
-def _candidates(pairs: Sequence[Pair], targets: Mapping[str, tuple[int, ...]]) -> dict[Words, str]:
-    """Sequences of source words that are in exactly the same pairs as a target word."""
+def _candidates(
+    pairs: Sequence[Pair], sources: Mapping[str, Place], targets: Mapping[str, Place]
+) -> dict[Words, Key]:
+    """Sequences of source words that are in exactly the same pairs as a target word, or share them
+    out with others.
+    """
     counts: Counter[Words] = Counter()
     for pair in pairs:
         counts.update(set(_sequences(pair.source)))
     sizes = {len(place) for place in targets.values()}
-    wanted = {g for g, n in counts.items() if 2 <= n <= COMMON * len(pairs) and n in sizes}
+    limit = COMMON * len(pairs)
+    few = len(pairs) < SHARED
+    wanted = {g for g, n in counts.items() if 2 <= n <= limit and (few or n in sizes)}
     if not wanted:
         return {}
     at: defaultdict[Words, list[int]] = defaultdict(list)
@@ -70,10 +97,56 @@ def _candidates(pairs: Sequence[Pair], targets: Mapping[str, tuple[int, ...]]) -
         for g in set(_sequences(pair.source)):
             if g in wanted:
                 at[g].append(number)
-    by_place: dict[tuple[int, ...], str] = {}
+    places = {g: tuple(place) for g, place in at.items()}
+    by_place: dict[Place, str] = {}
     for word, place in targets.items():
         by_place.setdefault(place, word)
-    return {g: by_place[tuple(place)] for g, place in at.items() if tuple(place) in by_place}
+    found = {g: (by_place[place], place) for g, place in places.items() if place in by_place}
+    if few:
+        explained = {*sources.values(), *places.values()}
+        places |= {(word,): place for word, place in sources.items() if 2 <= len(place) <= limit}
+        for t, place in targets.items():
+            if place not in explained and 4 <= len(place) <= limit:
+                found |= _sharing(t, place, places, pairs, len(targets))
+    return found
+
+
+def _sharing(
+    t: str,
+    place: Place,
+    places: Mapping[Words, Place],
+    pairs: Sequence[Pair],
+    others: int,
+) -> dict[Words, Key]:
+    """Phrases that share out the pairs of a target word among them, or with single words."""
+    inside, missing = {*place}, {*place}
+    near = {g for i in place for g in (*_sequences(pairs[i].source), *zip(pairs[i].source))}
+    sets: defaultdict[Place, list[Words]] = defaultdict(list)
+    for g in sorted(near & places.keys()):
+        if inside.issuperset(places[g]):
+            sets[places[g]].append(g)
+    parts: list[Place] = []
+    for part in sorted(sets, key=lambda part: (-len(part), part)):
+        if len(missing.intersection(part)) > max(1, len(part) // 2):
+            parts.append(part)
+            missing.difference_update(part)
+    ways = log2_choices(len(pairs), len(place)) - sum(
+        log2_choices(len(place), len(part)) for part in parts[1:]
+    )
+    if missing or not 1 < len(parts) <= PARTS:
+        return {}
+    if ways - len(parts) * math.log2(len(places)) - math.log2(others) < SURE:
+        return {}
+    return {g: (t, part) for part in parts for g in sets[part] if len(g) > 1}
+
+
+def log2_choices(n: int, k: int) -> float:
+    """The binary logarithm of the number of ways to choose k of n.
+
+    >>> round(log2_choices(10, 2), 2)
+    5.49
+    """
+    return math.log2(math.comb(n, k))
 
 
 def _sequences(sentence: Words) -> Iterator[Words]:
@@ -86,7 +159,7 @@ def _sequences(sentence: Words) -> Iterator[Words]:
 
 
 def _outside(
-    pairs: Sequence[Pair], phrases: Mapping[Words, str]
+    pairs: Sequence[Pair], phrases: Container[Words]
 ) -> tuple[defaultdict[str, set[int]], defaultdict[tuple[str, str], set[Words]]]:
     """The pairs in which each word stands outside all phrases, and what stands between each two
     neighbours: words and phrases.

@@ -109,7 +109,7 @@ class Reading:
     def target(self, words: Words, read: Read) -> Words:
         """Read a target of a source that was read."""
         if self.split is not None:
-            words = tuple(part for word in words for part in _parts(word, self.split))
+            words = tuple(p for word in words for p in _parts(word, self.split, tied=self._tied))
         if not self.classes:
             return words
         names = {word: place for place, word in read.names.items()}
@@ -222,6 +222,12 @@ class Reading:
         }
 
     @cached_property
+    def _tied(self) -> bool:
+        """Whether classes have words with their sign, as models before version 1.0 do."""
+        sign = f"{self.split}{TIE}"
+        return any(word.endswith(sign) for c in self.classes for word in c.words[1])
+
+    @cached_property
     def _listed(self) -> frozenset[str]:
         return frozenset(word for c in self.classes for word in c.words[0])
 
@@ -293,7 +299,7 @@ def join_forms(symbols: Words, inflected: Mapping[str, tuple[str, str]]) -> Word
         return symbols
     forms = {two: form for form, two in inflected.items()}
     marks = {mark for _, mark in forms}
-    pairs = zip(symbols, (*symbols[1:], ""), strict=True)
+    pairs = zip(symbols, (*symbols, "")[1:], strict=True)
     return tuple(forms.get(two, two[0]) for two in pairs if two[0] not in marks)
 
 
@@ -305,11 +311,12 @@ def _longest(words: Words, i: int, phrases: Phrases) -> tuple[int, str] | None:
     return None
 
 
-def _parts(word: str, at: str) -> list[str]:
-    """A word read apart at a sign, except within a number. Of several signs, each is a word.
+def _parts(word: str, at: str, *, tied: bool = False) -> list[str]:
+    """A word read apart at signs, except within a number; each sign is a word, or the end of the
+    word before it if it is ``tied``.
 
     >>> _parts("kitchen.lamp", "."), _parts("3.5", "."), _parts("etc.", ".")
-    (['kitchen.⁀', 'lamp'], ['3.5'], ['etc.'])
+    (['kitchen', '⁀.⁀', 'lamp'], ['3.5'], ['etc.'])
     >>> _parts("on(lamp)", "()")
     ['on', '⁀(⁀', 'lamp', '⁀)']
     """
@@ -326,4 +333,6 @@ def _parts(word: str, at: str) -> list[str]:
     parts = word.split(at)
     if not all(parts) or all(part.isdigit() for part in parts):
         return [word]
-    return [*(part + at + TIE for part in parts[:-1]), parts[-1]]
+    if tied:
+        return [*(part + at + TIE for part in parts[:-1]), parts[-1]]
+    return [piece for part in parts for piece in (f"{TIE}{at}{TIE}", part)][1:]

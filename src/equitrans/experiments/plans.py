@@ -8,7 +8,7 @@ A table::
                seed, so such a row has one training
     row        name; settings, as on the command line of equitrans train (a row without settings has
                published figures only); published, percent by split; splits and seeds, where they
-               differ from those above
+               differ from those above; more_seeds, the number of seeds of single splits
     row.quick  further settings for the small version; a row without it is not trained there
 
 A search has a title, a split, a number of trials, a seed, settings that all trials share, a space
@@ -43,13 +43,16 @@ class Row:
     """None for a system with published figures only."""
     width: int = 3
     published: Mapping[str, float] = field(default_factory=dict)
+    more_seeds: Mapping[str, int] = field(default_factory=dict)
 
     def jobs(self, split: str, *, official: bool) -> list[Job]:
         """The trainings of one table cell, by seed; one training if learning uses no seed."""
         if self.settings is None or split not in self.splits:
             return []
         first = Job.of(split, self.settings, seed=0, width=self.width, official=official)
-        seeds = 1 if first.config.model.learner == "rules" else self.seeds
+        seeds = (
+            1 if first.config.model.learner == "rules" else self.more_seeds.get(split, self.seeds)
+        )
         return [replace(first, config=replace(first.config, seed=n)) for n in range(seeds)]
 
 
@@ -84,7 +87,7 @@ class Experiment:
         if seeds is not None:
             if seeds < 1:
                 raise ConfigError(f"seeds is {seeds}; it must be 1 or more")
-            rows = [replace(row, seeds=min(seeds, row.seeds)) for row in rows]
+            rows = [replace(row, seeds=min(seeds, row.seeds), more_seeds={}) for row in rows]
         return replace(self, rows=tuple(rows))
 
 
@@ -182,6 +185,7 @@ def load(name: str, *, quick: bool = False) -> Experiment:
                 settings=settings and _with_null(settings),
                 width=row.get("width", 3),
                 published=row.get("published", {}),
+                more_seeds={} if quick else row.get("more_seeds", {}),
             )
         )
     return Experiment(name, content["title"], splits, tuple(rows))

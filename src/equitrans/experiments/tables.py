@@ -1,12 +1,13 @@
 """Markdown tables of records, with the published figures beside ours."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median, quantiles, stdev
 
-from equitrans.experiments.jobs import Record
+from equitrans.experiments.jobs import Job, Record
 from equitrans.experiments.plans import Experiment, SearchPlan
 from equitrans.experiments.records import Records, figures
+from equitrans.models import LaneConfig
 from equitrans.training import Settings
 
 TITLES = {
@@ -51,6 +52,10 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
     ]
     if watched:
         parts.append(markdown(["system", "observed orbits, from the epoch on"], watched))
+    converged = _converged(found)
+    if converged:
+        head = ["system", "split", "converged", "every seed, the converged ones bold"]
+        parts.append(markdown([*head, "mean of the converged", "updates"], converged))
     if not official:
         parts.append(
             "Without the official files: Simple and its parts are random draws of our own, which "
@@ -125,6 +130,37 @@ def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> s
         markdown(["−log p, validation", "test, %", *names], rows),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _converged(found: Mapping[tuple[str, str], Sequence[Record]]) -> list[list[str]]:
+    """The seeds of LANE that predict enough validation pairs, by system and split."""
+    rows = []
+    for (name, split), cell in found.items():
+        ended = [
+            r["test"] is not None and r["valid"]["accuracy"] >= model.passing
+            for r in cell
+            if isinstance(model := Job.of_record(r).config.model, LaneConfig)
+        ]
+        if not ended:
+            continue
+        values = figures(cell)
+        good = [value for value, end in zip(values, ended, strict=True) if end]
+        shown = [
+            f"**{value:.2f}**" if end else f"{value:.2f}"
+            for value, end in zip(values, ended, strict=True)
+        ]
+        updates = [r["updates"] for r in cell if r.get("updates")]
+        rows.append(
+            [
+                name,
+                title(split),
+                f"{len(good)} of {len(cell)}",
+                " ".join(shown),
+                f"{fmean(good):.2f}" if good else "",
+                f"{min(updates)}–{max(updates)}" if updates else "",
+            ]
+        )
+    return rows
 
 
 def _summary(records: Sequence[Record]) -> str:

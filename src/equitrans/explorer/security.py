@@ -46,7 +46,7 @@ class Access:
 
     Another host name is refused: it may be a DNS rebinding attack, in which a foreign page points
     its own name to this machine. Numeric addresses cannot be rebound, so a public page accepts
-    all of them.
+    all of them. It accepts every port too: a container or a proxy may have another one.
     """
 
     names: frozenset[str]
@@ -64,7 +64,7 @@ class Access:
     def allows_host(self, host: str) -> bool:
         """Return whether a Host header names this page."""
         name, port = split_host(host)
-        if port not in (None, str(self.port)):
+        if port not in (None, str(self.port)) and not self.public:
             return False
         return name in self.names or (self.public and is_address(name))
 

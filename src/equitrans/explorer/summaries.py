@@ -1,8 +1,11 @@
 """The summary of a model, on which the page opens."""
 
+from collections.abc import Sequence
+
 from equitrans.explorer.entry import Entry
 from equitrans.explorer.schema import Suggested, Summary, Supported, Unexplained
-from equitrans.training import Figures, unexplained
+from equitrans.models import Suggestion
+from equitrans.training import Figures, sentences_to_ask, unexplained, with_pairs
 
 SHOWN, SUGGESTIONS, TRIED = 50, 5, 30
 """Largest number of rules and of unexplained pairs, of suggestions, and of suggestions that are
@@ -16,7 +19,10 @@ def summary(entry: Entry) -> Summary:
     if grammar is None:
         return Summary(_figures(trained.origin.figures), (), 0, 0, (), (), (), example)
     rules = sorted(zip(grammar.texts, grammar.support, strict=True), key=lambda row: -row[1])
-    suggestions = trained.suggest(TRIED) if grammar.texts else []
+    pairs = () if isinstance(entry.data, str) else entry.data.train
+    suggestions: Sequence[Suggestion] = []
+    if grammar.texts:
+        suggestions = sentences_to_ask(trained, TRIED, pairs) if pairs else trained.suggest(TRIED)
     found = [Suggested(trained.text(each.source), each.reasons) for each in suggestions]
     if example is None:
         answers = zip(found, trained.predict([each.source for each in found]), strict=True)
@@ -30,7 +36,7 @@ def summary(entry: Entry) -> Summary:
             Unexplained(trained.text(pair.source), trained.text(pair.target), reason)
             for pair, reason in unexplained(trained, SHOWN)
         ),
-        warnings=grammar.warnings[:SHOWN],
+        warnings=with_pairs(grammar.warnings[:SHOWN], trained, pairs),
         suggestions=tuple(found[:SUGGESTIONS]),
         example=example,
     )

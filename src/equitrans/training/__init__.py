@@ -6,10 +6,12 @@ from equitrans import face
 
 if TYPE_CHECKING:
     from equitrans.training.alone import answerer, write_standalone
+    from equitrans.training.asking import sentences_to_ask
     from equitrans.training.boards import Board, load_tensorboard
     from equitrans.training.cards import Figures, Origin
     from equitrans.training.certifying import Certificate, certify
     from equitrans.training.choosing import load_with_best_classes, with_best_classes
+    from equitrans.training.comparing import Comparison, Row, compare, compared
     from equitrans.training.config import (
         RunConfig,
         Settings,
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     from equitrans.training.loop import Epoch
     from equitrans.training.misfit import lessons_warning, misfit_warning
     from equitrans.training.runs import Run
-    from equitrans.training.studied import unexplained
-    from equitrans.training.study import Held, Study, learn
+    from equitrans.training.studied import unexplained, with_pairs
+    from equitrans.training.study import Held, Study, learn, signs
     from equitrans.training.trained import Trained
 
 __getattr__, __dir__, __all__ = face(__name__)

@@ -208,7 +208,7 @@ class Answerer:
         out: list[str] = []
         tied = False
         symbols = [self.target[number] for number in target]
-        for symbol, mark in zip(symbols, [*symbols[1:], ""], strict=True):
+        for symbol, mark in zip(symbols, [*symbols, ""][1:], strict=True):
             if symbol in self.marks:
                 continue
             symbol = self.forms.get((symbol, mark), symbol)
@@ -225,8 +225,23 @@ def is_filler(word: str) -> bool:
     return word[:1] == "‹" and word[-1:] == "›" and " " in word
 
 
+USAGE = """\
+usage: python {name} [--json] [SENTENCE ...]
+
+Print the target of each sentence; without sentences, those of standard input, one per line. A
+refused sentence has an empty line, and the reason on standard error. --json prints one object per
+sentence: source, target, reason, margin.
+
+exit status: 0 success, 1 a sentence was refused
+example: python {name} "a sentence" "another sentence"
+"""
+
+
 def main() -> int:
     """Answer the sentences of the command line, or those of standard input, one per line."""
+    if sys.argv[1:2] in (["-h"], ["--help"]):
+        print(USAGE.format(name=sys.argv[0].rpartition("/")[2]), end="")
+        return 0
     answerer = Answerer(STATE or {})
     as_json = "--json" in sys.argv[1:2]
     given = sys.argv[2 if as_json else 1 :]

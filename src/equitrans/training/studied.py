@@ -1,7 +1,7 @@
 """The page of a study: as text, as HTML for notebooks, and as plain values."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equitrans.data import Pair
@@ -29,6 +29,12 @@ CAREFUL = 0.1
 
 SAID = "the rules say:"
 """Begins the target that rules give a pair which they do not explain."""
+
+LONELY = "only 1 pair supports "
+"""Begins the warning about a rule that one pair supports."""
+
+SEARCHED = 1000
+"""Number of pairs among which the pair of such a rule is looked for."""
 
 Row = tuple[str, ...]
 
@@ -75,7 +81,7 @@ def _parts(study: "Study") -> Iterator[tuple[str, list[str], list[Row]]]:
     if study.held is not None and study.held.wrong:
         yield (
             "Wrong answers to held-out pairs",
-            [],
+            ["if an expected target is the mistake, correct the file"],
             [
                 (text(pair.source), f"→ {text(p.words)}", f"expected {text(pair.target)}")
                 for pair, p, right in zip(
@@ -118,6 +124,23 @@ def unexplained(trained: "Trained", most: int | None = None) -> tuple[tuple[Pair
         for (pair, reason), p in zip(found, says, strict=True)
         for text in [trained.text(p.words)]
     )
+
+
+def with_pairs(
+    warnings: Sequence[str], trained: "Trained", pairs: Sequence[Pair]
+) -> tuple[str, ...]:
+    """Warnings; those about a rule that one pair supports name the pair."""
+    wanted = {text.removeprefix(LONELY): text for text in warnings if text.startswith(LONELY)}
+    named = {text: text for text in warnings}
+    for pair in dict.fromkeys(pairs[:SEARCHED]) if wanted else ():
+        derived = trained.derive(pair.source)
+        for rule in set() if derived is None else {node.rule for _, node in derived.root.walk()}:
+            if (text := wanted.pop(rule, None)) is not None:
+                sides = f"{trained.text(pair.source)} → {trained.text(pair.target)}"
+                named[text] = f"{text}: {sides}"
+        if not wanted:
+            break
+    return tuple(named.values())
 
 
 def _judged(study: "Study") -> tuple[str, list[str], list[Row]]:

@@ -19,6 +19,7 @@ from equitrans.models import Learned, ModelConfig, Suggestion, TransducerConfig
 from equitrans.paper import LexicalClass
 from equitrans.settings import check_count, check_iterable, check_pairs
 from equitrans.training import studied
+from equitrans.training.asking import sentences_to_ask
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.fitting import fitted
 from equitrans.training.trained import Trained
@@ -160,7 +161,7 @@ def learn(
     if split_words == "auto":
         split_words = None if characters else compound_sign(pairs)
         if split_words is not None:
-            tell(f"reading target words apart at {split_words}")
+            tell(f"reading target words apart at {signs(split_words)}")
     training = second if isinstance(second, TrainingConfig) else usual_training(SECOND)
     if second is None:
         training = replace(training, updates=QUICK_UPDATES, restarts=0)
@@ -182,8 +183,10 @@ def learn(
         trained=trained if held is None else _with_figures(trained, held),
         second=backup,
         held=held,
-        suggestions=tuple(trained.suggest(suggestions)) if grammar.texts else (),
-        warnings=tuple(text.removeprefix("learned rules: ") for text in warnings),
+        suggestions=sentences_to_ask(trained, suggestions, pairs) if grammar.texts else (),
+        warnings=studied.with_pairs(
+            [text.removeprefix("learned rules: ") for text in warnings], trained, pairs
+        ),
         seconds=time.monotonic() - started,
     )
 
@@ -205,6 +208,11 @@ def compound_sign(pairs: Sequence[Pair]) -> str | None:
     lines = format_tsv(pairs).encode().splitlines(keepends=True)
     found = inspect_pairs(lines).findings
     return next((finding.sign for finding in found if finding.sign is not None), None)
+
+
+def signs(split_words: str) -> str:
+    """The signs at which words are read apart, for people: each once."""
+    return " ".join(dict.fromkeys(split_words))
 
 
 @dataclass(frozen=True)

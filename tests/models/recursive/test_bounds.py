@@ -2,7 +2,6 @@
 
 from itertools import combinations
 
-import pytest
 from hypothesis import given, strategies as st
 
 from equitrans.models.recursive.bounds import Bounds
@@ -50,8 +49,8 @@ def test_the_bound_of_unknown_words_is_nearly_the_rule_that_has_them_all():
     form, target = (A, OP, B, TWICE), ("\0", GO, "\2")
     flat = Rule(form, (0, ~0, 2))
     least = bounds(Grammar(), form, target).lack([(0, 4, target)], ()).bits(CODE)
-    # only the numbers of its places are missing
-    assert least == pytest.approx(CODE.rule(flat) - 2 * 2.0)
+    # one rule takes as many bits as it has; several may take less: the bound ignores their holes
+    assert CODE.rule(flat) - 2 * 2.0 < least <= CODE.rule(flat) + 1e-9
     known = bounds(Grammar([Rule((HOLE, TWICE), (0, 0))]), form, target)
     assert known.lack([(0, 4, target)], ()).bits(CODE) < least
 

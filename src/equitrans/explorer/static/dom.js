@@ -56,6 +56,34 @@ export function searchable(words, show, label) {
 }
 const FEW = 30;
 
+// A wide picture: it is dragged or scrolled, and says so if a part of it is out of sight. What does not fit may become narrower.
+export function pannable(what, content, { narrow = () => {}, ...props } = {}) {
+  const hint = h("p", { class: "note hint", hidden: true }, `${what} is wider than the page: drag it, or use the arrow keys.`);
+  const frame = h("div", { class: "scroll pan", ...props }, content);
+  let from = null;
+  frame.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "mouse") from = event.clientX + frame.scrollLeft;
+  });
+  frame.addEventListener("pointermove", (event) => {
+    if (from !== null && event.buttons) frame.scrollLeft = from - event.clientX;
+    else from = null;
+  });
+  const isWide = () => frame.scrollWidth > frame.clientWidth + 1;
+  new ResizeObserver(() => {
+    if (isWide()) narrow();
+    hint.hidden = !isWide();
+  }).observe(frame);
+  return [hint, frame];
+}
+
+// A table; on a phone, tables of three columns and more become lists of rows with names.
+export function plainTable(caption, heads, rows) {
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
+    h("table", { class: heads.length > 2 ? "plain stacked" : "plain" }, h("caption", {}, caption),
+      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
+      h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell, i) => h("td", { dataset: { name: heads[i] } }, h("div", {}, cell))))))));
+}
+
 export function count(n, one, many = one + "s") {
   return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 }

@@ -1,7 +1,7 @@
 // Mistakes on the test pairs, found in the background.
 
 import { ofRun } from "./api.js";
-import { count, h, note, problem, targetWords } from "./dom.js";
+import { count, h, note, plainTable, problem, targetWords } from "./dom.js";
 import { follow, go, state, toCommand } from "./state.js";
 
 export async function errorsView(model, again) {
@@ -58,11 +58,10 @@ export async function differencesView([one, other], again) {
       ` of the ${found.test_set}${found.done < found.of ? `, ${found.done} of ${found.of} asked so far` : ` (${found.of})`} · right: ${one.name} ${found.right[0]}, ${other.name} ${found.right[1]}`)];
   if (found.state === "failed") parts.push(problem(found.missing));
   if (found.sentences.length) {
-    parts.push(h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Sentences that the models answer differently" },
-      h("table", { class: "plain" }, h("caption", {}, found.differing > found.sentences.length ? `the first ${found.sentences.length}` : ""),
-        h("thead", {}, h("tr", {}, ["sentence", "target", one.name, other.name].map((head) => h("th", { scope: "col" }, head)))),
-        h("tbody", {}, found.sentences.map((s) => h("tr", {}, h("td", {}, h("a", follow(toCommand(s.command, { tab: "alignment" })), s.command)), h("td", {}, s.target),
-          [s.one, s.other].map((said, i) => h("td", {}, s.right[i] ? `✓ ${said}` : said))))))));
+    const some = found.differing > found.sentences.length ? `, the first ${found.sentences.length}` : "";
+    parts.push(plainTable(`Sentences that the models answer differently${some}`, ["sentence", "target", one.name, other.name],
+      found.sentences.map((s) => [h("a", follow(toCommand(s.command, { tab: "alignment" })), s.command), s.target,
+        ...[s.one, s.other].map((said, i) => (s.right[i] ? `✓ ${said}` : said))])));
   } else if (found.state === "done") parts.push(note("Both models give the same answers."));
   return parts;
 }

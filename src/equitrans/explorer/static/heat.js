@@ -1,6 +1,6 @@
 // A heat map for mouse, touch and arrow keys.
 
-import { h } from "./dom.js";
+import { h, pannable } from "./dom.js";
 
 // rows, columns: words. value(r, c): the shade, from 0 to 1. read(r, c): the readout, a title and
 // [name, value] pairs. blocks: rectangles to outline.
@@ -77,7 +77,7 @@ export function heatMap({ label, corner, rows, columns, value, read, blocks = []
   at = start;
   cells[start[0]][start[1]].tabIndex = 0;
   return h("div", { class: "map" },
-    h("div", { class: "scroll" }, table),
+    h("div", {}, pannable("The picture", table, { narrow: () => table.classList.add("dense") })),
     h("aside", { class: "beside", "aria-label": "Selected cell" }, readout,
       h("div", { class: "ramp", "aria-hidden": "true" },
         h("span", {}, "0"), h("i", {}), h("span", {}, "1"))));

@@ -117,7 +117,10 @@ function wayOut(message, model) {
     return models.map((one) => h("a", { class: "chip", ...follow({ [side]: one.name }) }, one.name));
   }
   const [, wrong, right] = /^unknown word '(.+)'; did you mean '(.+)'\?$/.exec(message) ?? [];
-  if (!right) return [];
+  if (!right) {
+    return /^unknown word '/.test(message) && model.classes.length
+      ? [h("a", { class: "chip", ...follow({ tab: "words" }) }, "add it to a class")] : [];
+  }
   const mended = state.command.split(/\s+/).map((word) => (word === wrong ? right : word)).join(" ");
   return [h("a", { class: "chip", ...follow(toCommand(mended)) }, mended)];
 }

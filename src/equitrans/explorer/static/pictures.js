@@ -1,7 +1,7 @@
 // Alignment, table and derivation.
 
 import { ofRun } from "./api.js";
-import { count, h, note, probability } from "./dom.js";
+import { count, h, note, pannable, probability } from "./dom.js";
 import { heatMap } from "./heat.js";
 import { follow, state } from "./state.js";
 
@@ -62,22 +62,6 @@ export async function tableView(model) {
   ];
 }
 
-// A wide picture: it is dragged or scrolled, and says so if a part of it is out of sight.
-function pannable(label, content) {
-  const hint = h("p", { class: "note hint", hidden: true }, "The tree is wider than the page: drag it, or use the arrow keys.");
-  const frame = h("div", { class: "scroll pan", tabindex: "0", role: "group", "aria-label": label }, content);
-  let from = null;
-  frame.addEventListener("pointerdown", (event) => {
-    if (event.pointerType === "mouse") from = event.clientX + frame.scrollLeft;
-  });
-  frame.addEventListener("pointermove", (event) => {
-    if (from !== null && event.buttons) frame.scrollLeft = from - event.clientX;
-    else from = null;
-  });
-  new ResizeObserver(() => { hint.hidden = frame.scrollWidth <= frame.clientWidth + 1; }).observe(frame);
-  return [hint, frame];
-}
-
 export async function derivationView(model) {
   const found = await ofRun(model.name, "derivation", { command: state.command, add: state.add });
   if (found.missing) {
@@ -92,14 +76,15 @@ export async function derivationView(model) {
   return [
     h("p", { class: "intro" }, lane ? "The expressions that give the prediction. Each stands over the words that it covers; x1 and x2 are what the expressions below it give, from left to right."
       : "The likeliest derivation. Each rule stands over the words that it covers, and another rule fills each □. The numbers after the arrow say which parts are written, and in which order."),
-    ...pannable("Derivation tree",
+    ...pannable("The tree",
       h("ol", { class: "tree", style: { "--words": String(found.words.length) } },
         found.nodes.map((node) => h("li", {
           class: "node", style: place(node.start, node.stop, node.depth + 1),
           title: lane ? node.rule : count(node.support, "training pair"),
         }, h("span", { class: "rule" }, node.rule),
           h("span", { class: "hidden" }, ` over ${found.words.slice(node.start, node.stop).join(" ")}`))),
-        found.words.map((word, n) => h("li", { class: "leaf", style: place(n, n + 1, deepest + 2) }, word)))),
+        found.words.map((word, n) => h("li", { class: "leaf", style: place(n, n + 1, deepest + 2) }, word))),
+      { tabindex: "0", role: "group", "aria-label": "Derivation tree" }),
     lane ? null : h("table", { class: "plain" },
       h("caption", {}, `Rules of this derivation, and the number of training pairs that use each. The command has ${count(found.alignments, "alignment")}.`),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "rule"), h("th", { scope: "col" }, "pairs"))),

@@ -8,6 +8,8 @@ const equals = (p) => {
   const text = probability(p);
   return /^[>≈]/.test(text) ? text : `= ${text}`;
 };
+// Odds below which an answer is called doubtful, as in the command line.
+const SURE = 9;
 const glue = (model) => (model.characters ? "" : " ");
 
 export function answerView(model, answer) {
@@ -23,6 +25,9 @@ export function answerView(model, answer) {
     h("div", { class: "words" }, targetWords(first.words)),
     h("span", { class: "chance", title: "p(y | x)" }, `p ${equals(first.prob)}`));
   parts.push(said, pointing(model, answer, parts[0], said));
+  if (others.length && first.prob < SURE * others[0].prob) {
+    parts.push(note("Doubtful: another target is nearly as likely. The other guesses have it."));
+  }
   if (first.by === "second") parts.push(note("No rules derive this command: the second model answered."));
   if (!first.finished) parts.push(note("Cut off: the prediction reached the maximum length before its end."));
   parts.push(
@@ -49,22 +54,13 @@ function pointing(model, answer, sentence, said) {
       model.has_derivations && model.kind !== "lane" ? ofRun(model.name, "derivation", asked) : null]).catch(() => []);
     const rows = aligned && pieces(answer.best[0].words, aligned.target)[m];
     if (!rows) return;
-    const origins = [...new Set(rows.map((row) => aligned.posterior[row].indexOf(Math.max(...aligned.posterior[row])) - 1))];
-    const sources = origins.map((origin) => [...sentence.querySelectorAll(".token")][origin]).filter(Boolean);
+    const origins = rows.map((row) => aligned.posterior[row].indexOf(Math.max(...aligned.posterior[row])) - 1);
+    const sources = origins.map((n) => sentence.querySelectorAll(".token")[n]).filter(Boolean);
     clear();
     if (!sources.length) return;
     [word, ...sources].forEach((element) => element.classList.add("lit"));
-    if (rows.length > 1) {
-      line.textContent = `${word.textContent} comes from ${sources.map((element) => element.textContent).join(", ")}`;
-      return;
-    }
-    const [n] = origins;
-    const [source] = sources;
-    const inside = derived?.nodes.filter((node) => node.start <= n && n < node.stop) ?? [];
-    const writes = inside.filter((node) => node.rule.includes(`'${word.textContent}'`)).at(-1);
-    const rule = writes ?? inside.at(-1);
-    line.textContent = writes ? `${word.textContent} is written by the rule ${rule.rule}, at ${source.textContent}`
-      : `${word.textContent} comes from ${source.textContent}, word ${n + 1}${rule ? `, by the rule ${rule.rule}` : ""}`;
+    line.textContent = rows.map((row, k) => origin(aligned.target[row], origins[k], sentence, derived))
+      .filter(Boolean).join("; ");
   }
   said.querySelectorAll(".word").forEach((word, m) => {
     word.addEventListener("pointerenter", () => light(word, m));
@@ -72,6 +68,17 @@ function pointing(model, answer, sentence, said) {
     word.addEventListener("pointerleave", clear);
   });
   return line;
+}
+
+// Where a target word comes from: a source word, or a rule that writes it.
+function origin(word, n, sentence, derived) {
+  const source = sentence.querySelectorAll(".token")[n];
+  if (!source) return "";
+  const inside = derived?.nodes.filter((node) => node.start <= n && n < node.stop) ?? [];
+  const writes = inside.filter((node) => node.rule.includes(`'${word}'`)).at(-1);
+  const rule = writes ?? inside.at(-1);
+  return writes ? `${word} is written by the rule ${rule.rule}, at ${source.textContent}`
+    : `${word} comes from ${source.textContent}, word ${n + 1}${rule ? `, by the rule ${rule.rule}` : ""}`;
 }
 
 // For each word of the output, the rows of the alignment that it is written from: several if it was read apart.
@@ -89,7 +96,10 @@ function pieces(words, target) {
 
 function token(model, answer, word, n, swaps) {
   const home = model.classes.find((c) => c.name === word.home);
-  if (!home) return h("span", { class: "token" }, word.text);
+  if (!home) {
+    const isUnknown = answer.reason?.startsWith(`unknown word '${word.text}'`);
+    return h("span", { class: isUnknown ? "token unknown" : "token", title: isUnknown ? "unknown word" : null }, word.text);
+  }
   const others = home.source.filter((other) => other !== word.text);
   const button = h("button", {
     type: "button", class: "token swappable", "aria-expanded": "false", "aria-controls": swaps.id,

@@ -1,7 +1,7 @@
 // The summary of a model: figures, classes, rules, unexplained pairs, warnings, what to write next.
 
 import { ofRun, Problem } from "./api.js";
-import { count, h, note, problem, targetWords } from "./dom.js";
+import { count, h, note, plainTable, problem, targetWords } from "./dom.js";
 import { follow, toCommand } from "./state.js";
 
 export async function summaryView(model) {
@@ -17,7 +17,7 @@ export async function summaryView(model) {
       await example(model, found.example)),
     found.rules.length ? rules(found) : null,
     found.exceptions.length ? unexplained(found) : null,
-    ...found.warnings.map((warning) => problem(`Warning: ${warning}`)),
+    found.warnings.length ? warnings(found.warnings) : null,
     found.suggestions.length ? suggestions(model, found.suggestions) : null,
   ];
 }
@@ -35,20 +35,21 @@ async function example(model, command) {
       : note(`refused: ${answer.reason}`)));
 }
 
-const row = (cells) => h("tr", {}, cells.map((cell) => h("td", {}, cell)));
-const table = (caption, heads, rows) => h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
-  h("table", { class: "plain" }, h("caption", {}, caption),
-    h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
-    h("tbody", {}, rows.map(row))));
-
 function rules(found) {
   const explained = found.pairs - found.unexplained;
-  return table(`Rules; they explain ${explained} of ${count(found.pairs, "pair")}`, ["rule", "pairs"],
+  return plainTable(`Rules; they explain ${explained} of ${count(found.pairs, "pair")}. A □ is a part of the sentence. The numbers after an arrow are places before it, counted from 0; 'words' are written as they are.`, ["rule", "pairs"],
     found.rules.map(({ rule, support }) => [h("code", {}, rule), support.toLocaleString("en")]));
 }
 
+function warnings(found) {
+  const list = (texts) => h("ul", {}, texts.map((text) => h("li", {}, text)));
+  return h("div", { class: "problem warnings" }, h("b", {}, count(found.length, "warning")), list(found.slice(0, FEW)),
+    found.length > FEW ? h("details", {}, h("summary", {}, `${found.length - FEW} more`), list(found.slice(FEW))) : null);
+}
+const FEW = 4;
+
 function unexplained(found) {
-  return table(`Unexplained: ${count(found.unexplained, "pair")}`, ["source", "target", "reason"],
+  return plainTable(`Unexplained: ${count(found.unexplained, "pair")}`, ["source", "target", "reason"],
     found.exceptions.map((pair) => [h("a", follow(toCommand(pair.source)), pair.source), pair.target, pair.reason]));
 }
 
@@ -105,7 +106,7 @@ async function relearn(model, answers, place) {
       ` · unexplained pairs: ${before} before, ${after} now.`),
     h("div", { class: "cards" }, list("Classes", found.classes_gained, found.classes_lost),
       list("Rules", found.rules_gained, found.rules_lost)),
-    found.changed.length ? table(`${count(found.differing, "answer")} of ${count(found.asked, "sentence")} changed`,
+    found.changed.length ? plainTable(`${count(found.differing, "answer")} of ${count(found.asked, "sentence")} changed`,
       ["sentence", "before", "now"], found.changed.map((one) => [one.command, one.before, one.after]))
       : note(`All answers to ${count(found.asked, "sentence")} of the pairs are as before.`));
 }

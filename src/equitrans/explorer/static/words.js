@@ -57,12 +57,14 @@ function form(model) {
   const field = (name, text, hint) =>
     h("label", {}, text, h("input", { name, required: true, maxlength: "60", autocomplete: "off", autocapitalize: "none", spellcheck: "false", placeholder: hint }));
   const message = h("div", {});
+  const [first] = model.classes.filter((c) => c.source.length);
+  const like = (words) => (first ? `like ${words(first)[0]}` : null);
   const element = h("form", { class: "add", "aria-label": "Add a word to a class" },
     h("h3", {}, "Add a word"),
     h("div", { class: "fields" },
       h("label", {}, "class", h("select", { name: "home" }, model.classes.map((c) => h("option", {}, c.name)))),
-      field("source", "word", "blick"),
-      field("target", "its translation", "I_BLICK"),
+      field("source", "word", like((c) => c.source)),
+      field("target", "its translation", like((c) => c.target)),
       h("button", { type: "submit" }, "Add")),
     message);
   element.addEventListener("submit", async (event) => {

@@ -5,13 +5,19 @@ fits there mentions it, a new rule does. The same holds for the constants of the
 word that a target word comes from has a place on the right side of its rule.
 """
 
+import math
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from equitrans.models.recursive.chart import Target
-from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.description import KIND, Code
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Form, Rule, Span, constant
 from equitrans.models.recursive.tile import Goal
+
+MOST = 12
+"""Largest number of words that are divided among rules in the best way; more words take the bits
+of that many, and those of the kinds of the others."""
 
 
 class Mentioned(NamedTuple):
@@ -21,6 +27,9 @@ class Mentioned(NamedTuple):
     constants: int
     fits: bool
     """Whether any rule fits."""
+
+
+NOTHING = Mentioned(0, 0, False)
 
 
 class Lack(NamedTuple):
@@ -43,21 +52,49 @@ class Lack(NamedTuple):
         """The fewest bits of further rules that meet the goals; with ``size``, a new rule of that
         many symbols is at the root of the first goal.
         """
-        words, written, rules = self.words, self.constants, self.rules
-        signs = self.translated + written
+        words, translated, written = self.words, self.translated, self.constants
         if size:
             holes = int(size < self.span)
-            place = 0.0
-            if words > size - holes:  # another new rule mentions the other words
-                rules = max(rules, 2)
+            place, others = 0.0, self.rules - 1
             if holes and self.is_new:
                 place = code.least_place(size)
-                rules = max(rules, 1 + self.alone)
-            signs += max(size, words + holes) + 2 * max(rules, 1)
-            return place + code.signs(signs, max(words, 1), written)
+                others = max(others, int(self.alone))
+            rules = least_rules(words, translated, others, size, size - holes)
+            return place + code.signs(translated + written, max(words, 1), written) + rules
         if words or written:
-            return code.signs(signs + words + 2 * max(rules, 1), words, written)
+            rules = least_rules(words, translated, max(self.rules, 1))
+            return code.signs(translated + written, words, written) + rules
         return code.least(1) if self.alone else 0.0
+
+
+@cache
+def least_rules(words: int, translated: int, rules: int, size: int = 0, here: int = 0) -> float:
+    """The fewest bits of the ends of at least ``rules`` rules, of the kinds of the words that they
+    mention, and of the numbers of the places of translated words. With ``size``, there is one rule
+    more, with that many symbols on its left side, of which ``here`` may be words.
+
+    >>> least_rules(2, 2, 1) == 4 * KIND + 2, least_rules(2, 2, 2) == 6 * KIND
+    (True, True)
+    """
+    if size:
+        return min(
+            KIND * (size + 2)
+            + (translated - t) * math.log2(size)
+            + least_rules(w, t, max(rules, 0))
+            for w in range(max(0, words - here), words + 1)
+            for t in range(max(0, translated - words + w), min(w, translated) + 1)
+        )
+    if words > MOST:
+        return KIND * (words - MOST) + least_rules(MOST, min(MOST, translated), rules)
+    if not words:
+        return 2 * KIND * rules
+    return min(
+        KIND * (w + 2)
+        + t * math.log2(w)
+        + least_rules(words - w, translated - t, max(rules - 1, 0))
+        for w in range(1, words + 1)
+        for t in range(max(0, translated - words + w), min(w, translated) + 1)
+    )
 
 
 class _Span(NamedTuple):
@@ -81,6 +118,8 @@ class _Content(NamedTuple):
     """The constants that rules must write."""
     possible: int
     """The constants that rules may write."""
+    mentioned: dict[Rule, Mentioned]
+    """What each rule mentions that was asked for."""
 
 
 class Bounds:
@@ -100,14 +139,15 @@ class Bounds:
         self._constants = {a: 1 << k for k, a in enumerate(constants)}
         self._spans: dict[Span, _Span] = {}
         self._contents: dict[Goal, _Content] = {}
-        self._mentioned: dict[tuple[Rule, Goal], Mentioned] = {}
+        self._new: dict[Span, bool] = {}
 
     def lack(self, goals: Sequence[Goal], assumed: Iterable[Rule]) -> Lack:
         """What some goals have and neither the grammar nor the assumed rules mention."""
         words = translated = constants = rules = apart = 0
         alone = True
         for number, goal in enumerate(goals):
-            more, content = self.mentioned(goal, assumed), self._content(goal)
+            content = self._content(goal)
+            more = self._mentioned(goal, content, assumed)
             here, lacking, writable = self._span(goal[0], goal[1])
             lacking &= ~more.words
             # goals that share no words have no new rule in common
@@ -130,25 +170,32 @@ class Bounds:
 
     def _is_new(self, i: int, j: int) -> bool:
         """Whether a span has no derivable part of several words."""
-        return not any(i <= p and q <= j and q > p + 1 for p, q in self._derivable)
+        if (i, j) not in self._new:
+            inside = (i <= p and q <= j and q > p + 1 for p, q in self._derivable)
+            self._new[i, j] = not any(inside)
+        return self._new[i, j]
 
     def mentioned(self, goal: Goal, rules: Iterable[Rule]) -> Mentioned:
         """What those rules mention that fit into the span and the target of a goal."""
+        return self._mentioned(goal, self._content(goal), rules)
+
+    def _mentioned(self, goal: Goal, content: _Content, rules: Iterable[Rule]) -> Mentioned:
         words = constants = 0
         any_fits = False
+        known = content.mentioned
         for rule in rules:
-            key = rule, goal
-            found = self._mentioned.get(key)
+            found = known.get(rule)
             if found is None:
                 words_, constants_ = self._bits(rule)
-                good = not constants_ & ~self._content(goal).possible
+                good = not constants_ & ~content.possible
                 good = good and fits(rule.left, self._form[goal[0] : goal[1]])
-                found = Mentioned(words_, constants_, True) if good else Mentioned(0, 0, False)
-                self._mentioned[key] = found
-            words |= found.words
-            constants |= found.constants
-            any_fits = any_fits or found.fits
-        return Mentioned(words, constants, any_fits)
+                found = Mentioned(words_, constants_, True) if good else NOTHING
+                known[rule] = found
+            if found.fits:
+                words |= found.words
+                constants |= found.constants
+                any_fits = True
+        return Mentioned(words, constants, True) if any_fits else NOTHING
 
     def layout(
         self, goal: Goal, left: Sequence[int], spans: Sequence[Span], known: Mentioned
@@ -184,11 +231,13 @@ class Bounds:
         n = below.bit_count()
         constants = (content.constants & ~known.constants & ~writable).bit_count()
         right = places * code.least_place(len(left)) + code.signs(constants, 0, constants)
-        rest = code.signs(n + (below & translated).bit_count() + 2 * rules, n, 0)
+        moved = (below & translated).bit_count()
+        rest = code.signs(moved, n, 0) + least_rules(n, moved, rules)
         return right, max(rest, code.least(1) if another else 0.0)
 
     def _content(self, goal: Goal) -> _Content:
-        if goal not in self._contents:
+        known = self._contents.get(goal)
+        if known is None:
             constants = possible = translated = 0
             places = [0] * len(self._form)
             for atoms in goal[2]:
@@ -199,11 +248,13 @@ class Bounds:
                     if (place := ord(atoms)) < CONSTANTS:
                         places[place] = self._words[self._form[place]]
                         translated |= places[place]
-            self._contents[goal] = _Content(tuple(places), translated, constants, possible)
-        return self._contents[goal]
+            known = _Content(tuple(places), translated, constants, possible, {})
+            self._contents[goal] = known
+        return known
 
     def _span(self, i: int, j: int) -> _Span:
-        if (i, j) not in self._spans:
+        known = self._spans.get((i, j))
+        if known is None:
             words = named = written = 0
             for symbol in self._form[i:j]:
                 words |= self._words[symbol]
@@ -212,8 +263,8 @@ class Bounds:
                     more, constants = self._bits(rule)
                     named |= more
                     written |= constants
-            self._spans[i, j] = _Span(words, words & ~named, written)
-        return self._spans[i, j]
+            known = self._spans[i, j] = _Span(words, words & ~named, written)
+        return known
 
     def _bits(self, rule: Rule) -> tuple[int, int]:
         """The words and the constants of a rule; all constants that the target lacks are one."""

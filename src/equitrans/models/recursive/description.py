@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from equitrans.models.recursive.rules import HOLE, Rule
 from equitrans.models.recursive.uses import PRIMITIVES, count_primitives
@@ -28,21 +29,29 @@ class Code:
     primitives: bool = False
     """Whether new rules may have primitives."""
 
+    @cached_property
+    def _symbol(self) -> float:
+        return math.log2(self.symbols)
+
+    @cached_property
+    def _target(self) -> float:
+        return math.log2(self.targets)
+
     def left(self, rule: Rule) -> float:
         """Bits of a left side."""
-        words = sum(s != HOLE for s in rule.left)
-        return KIND * (len(rule.left) + 1) + words * math.log2(self.symbols)
+        words = len(rule.left) - rule.left.count(HOLE)
+        return KIND * (len(rule.left) + 1) + words * self._symbol
 
     def rule(self, rule: Rule) -> float:
         """Bits of a rule."""
-        places = math.log2(len(rule.left))
-        right = sum(places if k >= 0 else math.log2(self.targets) for k in rule.right)
+        place, constant = math.log2(len(rule.left)), self._target
+        right = sum([place if k >= 0 else constant for k in rule.right])
         right += PRIMITIVE * count_primitives(rule.right)
         return self.left(rule) + KIND * (len(rule.right) + 1) + right
 
     def least(self, symbols: int) -> float:
         """The fewest bits of a rule with ``symbols`` symbols and holes on its left side."""
-        return KIND * (symbols + 2) + math.log2(self.symbols)
+        return KIND * (symbols + 2) + self._symbol
 
     def least_place(self, symbols: int) -> float:
         """Bits of a place on the right side of a rule with ``symbols`` symbols on its left side."""
@@ -50,7 +59,7 @@ class Code:
 
     def signs(self, signs: int, words: int, constants: int) -> float:
         """Bits of signs and ends, some of which are words and constants."""
-        return KIND * signs + words * math.log2(self.symbols) + constants * math.log2(self.targets)
+        return KIND * signs + words * self._symbol + constants * self._target
 
     def rules(self, rules: Iterable[Rule]) -> float:
         """Bits of a set of rules. The first mention of a word is free, because both vocabularies

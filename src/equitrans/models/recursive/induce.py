@@ -18,6 +18,7 @@ from equitrans.models.recursive.chart import parse
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.differences import translated_words
 from equitrans.models.recursive.fragments import fragments
+from equitrans.models.recursive.garbage import collected_rarely
 from equitrans.models.recursive.memory import Memory, ahead
 from equitrans.models.recursive.observe import Observation, Observations
 from equitrans.models.recursive.passes import Learner, Report
@@ -63,6 +64,7 @@ class Induction:
     whether the derivations that weights prefer are the right ones."""
 
 
+@collected_rarely()
 def induce(seen: Observations, report: Report | None = None, *, quick: bool = False) -> Induction:
     """The grammar of fewest bits that was found.
 
@@ -97,8 +99,7 @@ def _derived(observations: Iterable[Observation], grammar: Grammar) -> int:
 
 def _fragment_grammars(seen: Observations, report: Report | None) -> list[Grammar]:
     """The grammars of fewest bits for fragments of the observations."""
-    pieces = fragments(seen.all)
-    if not pieces:
+    if not (pieces := fragments(seen.all)):
         return []
     best = _induce_from(replace(seen, all=tuple(pieces)), pieces, (), report, fragmented=True)
     found = [best.grammar, *(other.grammar for other in best.others)]
@@ -230,8 +231,7 @@ def _class_words(observations: Iterable[Observation]) -> list[Rule]:
     places = {
         o.form[ord(atom)]
         for o in observations
-        for atoms in o.target
-        for atom in atoms
+        for atom in "".join(o.target)
         if ord(atom) < CONSTANTS
     }
     return [Rule((symbol,), (0,)) for symbol in sorted(places)]

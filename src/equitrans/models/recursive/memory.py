@@ -9,6 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from equitrans.models.recursive.chart import Target, parse
 from equitrans.models.recursive.description import Code
@@ -61,21 +62,61 @@ class Parsed:
         )
 
 
+def possible_steps(grammar: Grammar, form: Form) -> frozenset[tuple[Rule, int, Rule]]:
+    """The places of rules in all derivations of a form: a rule, the place of a hole that it uses,
+    and the rule in it.
+    """
+    rules, analyses = grammar.rules, grammar.analyses(form)
+    found: set[tuple[int, int, int]] = set()
+    agenda, seen = [(0, len(form))], set()
+    while agenda:
+        for r, spans in analyses[agenda.pop()]:
+            for k in rules[r].holes:
+                found.update((r, k, child) for child, _ in analyses[spans[k]])
+                if spans[k] not in seen:
+                    seen.add(spans[k])
+                    agenda.append(spans[k])
+    return frozenset((rules[r], k, rules[c]) for r, k, c in found if k in rules[r].used)
+
+
 class Memory:
     """Parses and explanations with a memory, for few forms and many grammars."""
 
     def __init__(self) -> None:
         self._parsed: dict[Hashable, Parsed] = {}
+        self._by_grammar: WeakKeyDictionary[Grammar, dict[Hashable, Parsed]] = WeakKeyDictionary()
+        self._steps: dict[Hashable, frozenset[tuple[Rule, int, Rule]]] = {}
+        self._numbers: dict[Rule, int] = {}
         self._explained: dict[Hashable, list[Explanation]] = {}
 
     def parse(
         self, grammar: Grammar, form: Form, target: Target, *, primitives: bool = False
     ) -> Parsed:
         """The parse of a form and its target; with all yields if rules may have primitives."""
-        key = (form, target, primitives, *(rule for _, rule in grammar.usable(form)))
-        if key not in self._parsed:
-            self._parsed[key] = Parsed.of(grammar, form, target, primitives=primitives)
-        return self._parsed[key]
+        here = self._by_grammar.setdefault(grammar, {})
+        asked = form, target, primitives
+        known = here.get(asked)
+        if known is None:
+            key = (*asked, self._usable(grammar, form))
+            known = self._parsed.get(key)
+            if known is None:
+                known = Parsed.of(grammar, form, target, primitives=primitives)
+                self._parsed[key] = known
+            here[asked] = known
+        return known
+
+    def steps(self, grammar: Grammar, form: Form) -> frozenset[tuple[Rule, int, Rule]]:
+        """What ``possible_steps`` returns."""
+        key = form, self._usable(grammar, form)
+        known = self._steps.get(key)
+        if known is None:
+            known = self._steps[key] = possible_steps(grammar, form)
+        return known
+
+    def _usable(self, grammar: Grammar, form: Form) -> tuple[int, ...]:
+        """The numbers of the rules that a form can use."""
+        numbers = self._numbers
+        return tuple(numbers.setdefault(rule, len(numbers)) for _, rule in grammar.usable(form))
 
     def explain(
         self, grammar: Grammar, form: Form, target: Target, code: Code, **options: Any
@@ -114,6 +155,9 @@ class Ahead(Memory):
     ) -> Parsed:
         known = self._known.get((form, target)) if grammar is self._grammar else None
         return known or Parsed.of(grammar, form, target, primitives=primitives)
+
+    def steps(self, grammar: Grammar, form: Form) -> frozenset[tuple[Rule, int, Rule]]:
+        return possible_steps(grammar, form)
 
     def explain(
         self, grammar: Grammar, form: Form, target: Target, code: Code, **options: Any

@@ -7,7 +7,7 @@ from typing import Any
 
 from equitrans.models.recursive.bounds import fits
 from equitrans.models.recursive.description import Code, choice
-from equitrans.models.recursive.memory import Memory, Parsed
+from equitrans.models.recursive.memory import Memory, Parsed, possible_steps
 from equitrans.models.recursive.observe import Observation
 from equitrans.models.recursive.rules import Grammar, Rule
 from equitrans.models.recursive.search import Explanation, explain
@@ -250,25 +250,15 @@ class Learner:
         """The (rule, hole, child) that occur in derivations of the observed forms, but in no
         derivation of an observed target.
         """
-        possible: set[tuple[int, int, int]] = set()
+        possible: set[tuple[Rule, int, Rule]] = set()
         actual: set[tuple[Rule, int, Rule]] = set()
-        rules = self.grammar.rules
+        find = possible_steps if self._memory is None else self._memory.steps
         for o in self.observations:
             parsed = self.parse(o)
-            if not parsed.is_derived:
-                continue
-            actual |= parsed.steps
-            analyses = self.grammar.analyses(o.form)
-            agenda, seen = [(0, len(o.form))], set()
-            while agenda:
-                for r, spans in analyses[agenda.pop()]:
-                    for k in rules[r].holes:
-                        possible.update((r, k, child) for child, _ in analyses[spans[k]])
-                        if spans[k] not in seen:
-                            seen.add(spans[k])
-                            agenda.append(spans[k])
-        steps = {(rules[r], k, rules[child]) for r, k, child in possible if k in rules[r].used}
-        return steps - actual
+            if parsed.is_derived:
+                actual |= parsed.steps
+                possible |= find(self.grammar, o.form)
+        return possible - actual
 
     def prune(self, keep: frozenset[Rule] = frozenset()) -> list[Observation]:
         """Drop rules that cost more bits than the exceptions they save, the largest first, except

@@ -11,7 +11,7 @@ outside all classes, written by the rule). Strings are cheap to join, compare an
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import cast
@@ -52,6 +52,7 @@ class Rule:
 
     left: tuple[int, ...]
     right: tuple[int, ...]
+    _hash: int = field(init=False, repr=False, compare=False)
 
     @cached_property
     def holes(self) -> tuple[int, ...]:
@@ -91,12 +92,12 @@ class Rule:
         """The place whose source word is reported as the origin of constants."""
         return next((k for k, s in enumerate(self.left) if s != HOLE), 0)
 
+    def __post_init__(self) -> None:
+        # rules are keys of many tables
+        object.__setattr__(self, "_hash", hash((self.left, self.right)))
+
     def __hash__(self) -> int:
         return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.left, self.right))
 
     def join(
         self,
@@ -212,7 +213,7 @@ class Grammar:
         found: dict[Span, tuple[Analysis, ...]] = {}
         ends: list[list[int]] = [[] for _ in range(n)]
         for j in range(1, n + 1):
-            last = form[j - 1]
+            ending = [rule for rule in rules if rule[4] in (form[j - 1], HOLE)]
             for i in range(j - 1, -1, -1):
                 part = form[i:j] if j - i <= LONGEST_CACHED else None
                 known = None if part is None else self._cache.get(part)
@@ -220,10 +221,8 @@ class Grammar:
                     first, size = form[i], j - i
                     ways = (
                         (r, tuple([(p - i, q - i) for p, q in spans]))
-                        for r, side, m, begin, end in rules
-                        if m <= size
-                        and (begin == first or (begin == HOLE and ends[i]))
-                        and end in (last, HOLE)
+                        for r, side, m, begin, _ in ending
+                        if m <= size and (begin == first or (begin == HOLE and ends[i]))
                         for spans in lay(side, form, i, j, ends)
                     )
                     known = tuple(islice(ways, left + 1))

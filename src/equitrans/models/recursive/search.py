@@ -191,23 +191,32 @@ class _Search:
         self.work = 0
         """Number of tries of tilings so far."""
         self._prices: dict[Rule, float] = {}
+        self._rules: dict[tuple[Form, tuple[int, ...]], Rule] = {}
+        self._pieces: dict[Target, Pieces] = {}
         self._met: dict[Goal, bool] = {}
         self._fresh: dict[tuple[Goal, int, Mentioned], tuple[float, list[Way]]] = {}
         self._known: dict[Goal, list[Way]] = {}
 
     def price(self, rule: Rule) -> float:
         """The bits of a rule."""
-        if rule not in self._prices:
-            self._prices[rule] = self.code.rule(rule)
-        return self._prices[rule]
+        known = self._prices.get(rule)
+        if known is None:
+            known = self._prices[rule] = self.code.rule(rule)
+        return known
 
     def is_met(self, goal: Goal) -> bool:
         """Whether the grammar derives a goal."""
         known = self._met.get(goal)
         if known is None:
-            pieces = Pieces(goal[2])
+            pieces = self._pieces_of(goal[2])
             known = any(pieces.whole(y) for y in self.parse.yields.get(goal[:2], ()))
             self._met[goal] = known
+        return known
+
+    def _pieces_of(self, target: Target) -> Pieces:
+        known = self._pieces.get(target)
+        if known is None:
+            known = self._pieces[target] = Pieces(target)
         return known
 
     def alone(self, goal: Goal) -> Rule | None:
@@ -263,6 +272,7 @@ class _Search:
     def _new(self, goal: Goal, size: int, room: float, mentioned: Mentioned) -> Iterator[Way]:
         i, j, target = goal
         code, place = self.code, self.code.least_place(size)
+        pieces = self._pieces_of(target)
         for left, spans in islice(self._layouts(i, j, size), MAX_LAYOUTS):
             words = size - left.count(HOLE)
             if not words and not (self.juxtapose and size == 2):
@@ -274,13 +284,23 @@ class _Search:
             longest = min(len(target), int(free / place))
             spare = int((free - right) / PRIMITIVE) if code.primitives else 0
             found, tries = tile(
-                left, spans, target, self.parse.yields, longest=longest, primitives=spare
+                left,
+                spans,
+                target,
+                self.parse.yields,
+                longest=longest,
+                primitives=spare,
+                pieces=pieces,
             )
             self.work += tries
             for tiling in found:
-                rule = Rule(left, tiling.right)
+                rule = self._rules.get((left, tiling.right))
+                if rule is None:
+                    rule = self._rules[left, tiling.right] = Rule(left, tiling.right)
+                if self.price(rule) + below > room:
+                    continue
                 dropped = self._dropped(rule, spans)
-                if dropped is not None and self.price(rule) + below <= room:
+                if dropped is not None:
                     yield rule, (*dropped, *tiling.goals)
 
     def _dropped(self, rule: Rule, spans: tuple[Span, ...]) -> tuple[Goal, ...] | None:

@@ -172,7 +172,8 @@ class _Candidate:
                 support = learned.support[r] if learned.support else 0
                 topics["rule", r] = 1 / (1 + support)
                 if support <= 1:
-                    reasons.append(f"only {support} pairs support {learned.texts[r]}")
+                    few = "only 1 pair supports" if support else "no pair supports"
+                    reasons.append(f"{few} {learned.texts[r]}")
             needed = frozenset[Step]() if learned.licences is None else learned.licences.needed
             new = [step for step in steps(grammar, tree) if step not in needed]
             for step in new:

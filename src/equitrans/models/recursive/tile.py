@@ -4,10 +4,10 @@ A part is a word of a class (it yields its position), a hole with known yields, 
 unknown yield. The target determines an unknown yield, which is the same at every use of the hole.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from equitrans.models.recursive.chart import Pieces, Target
+from equitrans.models.recursive.chart import Pieces, Target, meet
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Span, constant_word
 from equitrans.models.recursive.uses import CHAINS, Operation, Use, count_primitives
 
@@ -34,11 +34,14 @@ def tile(
     right: tuple[int, ...] | None = None,
     longest: int,
     primitives: int = 0,
+    pieces: Pieces | None = None,
 ) -> tuple[list[Tiling], int]:
     """The tilings of a target with right sides of up to ``longest`` symbols and ``primitives``
     primitives, and the number of tries. If ``right`` is given, only that right side is tried.
+    ``pieces`` are those of the target.
     """
-    tiler = _Tiler(left, spans, target, yields, right, longest, primitives)
+    pieces = pieces or Pieces(target)
+    tiler = _Tiler(left, spans, pieces, yields, right, longest, primitives)
     return tiler.run(), MAX_TRIES - tiler.tries
 
 
@@ -47,15 +50,15 @@ class _Tiler:
         self,
         left: Sequence[int],
         spans: Sequence[Span],
-        target: Target,
+        pieces: Pieces,
         yields: Mapping[Span, Mapping[str, object]],
         right: tuple[int, ...] | None,
         longest: int,
         primitives: int,
     ) -> None:
-        self.left, self.spans, self.target, self.yields = left, spans, target, yields
+        self.left, self.spans, self.yields = left, spans, yields
         self.right, self.longest, self.primitives = right, longest, primitives
-        self.pieces = Pieces(target)
+        self.pieces, self.target = pieces, pieces.target
         self.anchored = any(s != HOLE for s in left)
         self.found: list[Tiling] = []
         self.tries = MAX_TRIES
@@ -110,6 +113,9 @@ class _Tiler:
                 self._go(p + 1, (*right, k), bound)
             return
         known = (bound[k],) if k in bound else self.yields.get(span)
+        if number == k and not self.primitives:
+            self._whole(k, known, p, right, bound)
+            return
         for use in self._uses(k, right) if self.right is None else (Use.of(number),):
             after = (*right, use.number)
             for piece in known or ():
@@ -123,6 +129,28 @@ class _Tiler:
                 run, certain = _run(self.target, p, span)
                 for size in _sizes(run, certain):
                     self._go(p + size, after, {**bound, k: use.take(run[:size])})
+
+    def _whole(
+        self,
+        k: int,
+        known: Iterable[str | Target] | None,
+        p: int,
+        right: tuple[int, ...],
+        bound: dict[int, str | Target],
+    ) -> None:
+        """Continue with the whole yield of part ``k``, which is by far the most frequent use."""
+        after = (*right, k)
+        if known is None:
+            run, certain = _run(self.target, p, self.spans[k])
+            for size in _sizes(run, certain):
+                self._go(p + size, after, {**bound, k: run[:size]})
+            return
+        for piece in known:
+            if isinstance(piece, str):
+                if piece and self.pieces.at(piece, p):
+                    self._go(p + len(piece), after, {**bound, k: piece})
+            elif common := meet(piece, self.target[p : p + len(piece)]):
+                self._go(p + len(piece), after, {**bound, k: common})
 
     def _uses(self, k: int, right: tuple[int, ...]) -> Sequence[Use]:
         """The possible uses of part ``k`` after some others."""

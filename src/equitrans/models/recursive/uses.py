@@ -112,7 +112,7 @@ class Use(NamedTuple):
 
 def count_primitives(right: Iterable[int]) -> int:
     """The number of primitives on a right side."""
-    return sum(len(Use.of(k).primitives) for k in right if k >= PLAIN)
+    return sum([len(Use.of(k).primitives) for k in right if k >= PLAIN])
 
 
 CHAINS = (
