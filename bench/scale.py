@@ -1,13 +1,17 @@
 """Time and memory of discovery and of learning rules, over the number of pairs made from a grammar.
 
     python bench/scale.py --pairs 1000 10000 100000 --record records/scale.jsonl
+    python bench/scale.py --pairs 100000 --steps rules --workers 2
+    python bench/scale.py --pairs 100000 --steps rules --ray local
     python bench/scale.py --pairs 100000 --profile
 
-Every measurement runs in a process of its own: seconds of CPU time and the peak of its memory.
+Every measurement runs in a process of its own: seconds of CPU time and the peak of its memory. With
+workers, their CPU time is counted too; ``grammar`` is the same if rules and their support are.
 """
 
 import argparse
 import cProfile
+import hashlib
 import json
 import pstats
 import random
@@ -17,11 +21,13 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
 from equitrans import Pair, TransducerConfig, discover, fit
+from equitrans.experiments import spread_locally, spread_on_ray
 from equitrans.paper import LexicalClass
 
 NOUNS, VERBS, NAMES, PLACES = (
@@ -83,24 +89,49 @@ def classes() -> list[LexicalClass]:
     return [LexicalClass(n, words, tuple(map(str.upper, words))) for n, words in sides.items()]
 
 
-def measure(what: str, number: int, seed: int, *, profile: bool) -> dict[str, object]:
-    """Measure one step in this process."""
+@contextmanager
+def divided(workers: int, ray: str | None) -> Iterator[None]:
+    """Divide the work between processes or on Ray."""
+    if ray is not None:
+        with spread_on_ray(None if ray == "local" else ray):
+            yield
+    elif workers > 1:
+        with spread_locally(workers):
+            yield
+    else:
+        yield
+
+
+def measure(
+    what: str, number: int, seed: int, workers: int, ray: str | None, *, profile: bool
+) -> dict[str, object]:
+    """Measure one step in this process and its workers."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     pairs = made(number, seed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     profiler = cProfile.Profile()
-    started = time.process_time()
+    started, clock = time.process_time(), time.monotonic()
     if profile:
         profiler.enable()
     if what == "discovery":
         found: dict[str, object] = {"classes": len(discover(pairs).classes)}
     else:
-        grammar = fit(pairs, classes(), model=TransducerConfig(aligner="recursive")).grammar
+        with divided(workers, ray):
+            grammar = fit(pairs, classes(), model=TransducerConfig(aligner="recursive")).grammar
         assert grammar is not None
-        found = {"rules": grammar.grammar.parents, "unexplained": len(grammar.exceptions)}
+        text = json.dumps([grammar.texts, grammar.support, grammar.bits])
+        found = {
+            "rules": grammar.grammar.parents,
+            "unexplained": len(grammar.exceptions),
+            "grammar": hashlib.sha256(text.encode()).hexdigest()[:8],
+        }
     profiler.disable()
     seconds = time.process_time() - started
+    if workers > 1 or ray is not None:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found |= {"workers": ray or workers, "wall": round(time.monotonic() - clock, 1)}
+        found["workers' CPU seconds"] = round(used.ru_utime + used.ru_stime, 1)
     if profile:
         pstats.Stats(profiler).sort_stats("cumulative").print_stats(45)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -121,6 +152,8 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, nargs="+", default=[1000, 10_000, 100_000])
     parser.add_argument("--steps", nargs="+", default=["discovery", "rules"])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=1, help="processes that learn rules")
+    parser.add_argument("--ray", metavar="ADDRESS", help="a Ray cluster; 'local' starts one")
     parser.add_argument("--profile", action="store_true", help="show which functions take the time")
     parser.add_argument("--record", type=Path, help="a file to which lines are appended")
     parser.add_argument("--here", action="store_true", help="measure in this process")
@@ -128,9 +161,12 @@ def main() -> None:
     for number in asked.pairs:
         for what in asked.steps:
             if asked.here or asked.profile:
-                line = json.dumps(measure(what, number, asked.seed, profile=asked.profile))
+                how = asked.seed, asked.workers, asked.ray
+                line = json.dumps(measure(what, number, *how, profile=asked.profile))
             else:
                 options = ["--pairs", str(number), "--steps", what, "--seed", str(asked.seed)]
+                options += ["--workers", str(asked.workers)]
+                options += [] if asked.ray is None else ["--ray", asked.ray]
                 program = [sys.executable, __file__, *options, "--here"]
                 done = subprocess.run(program, check=True, stdout=subprocess.PIPE, text=True)
                 line = done.stdout.strip()

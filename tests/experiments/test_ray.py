@@ -20,7 +20,9 @@ from equitrans.cli.work import Work
 from equitrans.errors import ConfigError
 from equitrans.experiments.executors import Failed, Lost, run_on_ray
 from equitrans.experiments.records import Records
+from equitrans.experiments.spreading import spread_on_ray
 from jobs import announce_and_sleep, die_at_three, die_once, fail_at_odd, square, threads
+from sharded import learned, made, said
 from tiny import figures_of, perform_tiny, tiny_job, tiny_record
 
 
@@ -72,6 +74,13 @@ def test_ray_runs_each_job_once_and_takes_the_next_when_a_cpu_is_free(address):
         done[job] = value
     assert done == {n: n * n for n in range(8)}
     assert told == 8
+
+
+def test_ray_learns_the_same_rules_by_shards(address):
+    pairs = made(60)
+    with spread_on_ray(address, least=2):
+        found = learned(pairs)
+    assert said(found) == said(learned(pairs))
 
 
 def test_a_job_whose_worker_is_killed_is_repeated(address, tmp_path):

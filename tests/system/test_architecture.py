@@ -18,6 +18,7 @@ RANKS = [
     {"settings"},
     {"files"},
     {"lexical"},
+    {"shards"},
     {"paper"},
     {"data"},
     {"models"},
@@ -28,7 +29,7 @@ RANKS = [
     {"explorer"},
     {"cli"},
 ]
-BASE = ["errors", "notebook", "settings", "files", "lexical"]
+BASE = ["errors", "notebook", "settings", "files", "lexical", "shards"]
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 ROOMS = ["paper", "data", "models", "analysis", "training", "experiments", "explorer", "cli"]
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from equitrans.experiments.records import Records, figures, read_record, read_records
     from equitrans.experiments.search import Search, Space, Trial, leading
+    from equitrans.experiments.spreading import spread_locally, spread_on_ray
     from equitrans.experiments.tables import (
         find_records,
         make_search,

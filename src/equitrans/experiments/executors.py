@@ -12,7 +12,7 @@ import socket
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -80,19 +80,34 @@ def run_locally(
     A job whose process dies is repeated up to ``retries`` times; other jobs continue. Closing the
     iterator, or an interrupt, ends all processes.
     """
+    idle: list[Worker] = []
+    try:
+        yield from run_in(work, jobs, idle, workers=workers, retries=retries)
+    finally:
+        end_workers(idle)
+
+
+def run_in(
+    work: Callable[[Job], Result],
+    jobs: Iterable[Job],
+    idle: "list[Worker]",
+    *,
+    workers: int,
+    retries: int,
+) -> Outcomes[Job, Result]:
+    """Run jobs in idle processes and new ones; those that have not died are idle at the end."""
     _check_at_least(1, workers=workers)
     _check_at_least(0, retries=retries)
     new = ((job, 0) for job in jobs)
     again: deque[tuple[Job, int]] = deque()
-    idle: list[_Worker] = []
-    busy: dict[_Worker, tuple[Job, int]] = {}
+    busy: dict[Worker, tuple[Job, int]] = {}
     try:
         while True:
             while len(busy) < workers:
                 task = again.popleft() if again else next(new, None)
                 if task is None:
                     break
-                worker = idle.pop() if idle else _Worker()
+                worker = idle.pop() if idle else Worker()
                 busy[worker] = task
                 worker.send(work, task[0])
             if not busy:
@@ -113,13 +128,18 @@ def run_locally(
                     idle.append(worker)
                 yield job, outcome
     finally:
-        for worker in (*idle, *busy):
-            worker.process.terminate()  # all at once, before waiting for any
-        for worker in (*idle, *busy):
-            worker.end()
+        end_workers([*busy])
 
 
-class _Worker:
+def end_workers(workers: "Sequence[Worker]") -> None:
+    """End processes."""
+    for worker in workers:
+        worker.process.terminate()  # all at once, before waiting for any
+    for worker in workers:
+        worker.end()
+
+
+class Worker:
     """A process of one thread that runs one job after another and ends with its parent."""
 
     def __init__(self) -> None:
@@ -155,9 +175,9 @@ class _Worker:
         self.pipe.close()
 
 
-def _ready(workers: Iterable[_Worker]) -> list[_Worker]:
+def _ready(workers: Iterable[Worker]) -> list[Worker]:
     """Wait until a worker has answered or died; return all such workers."""
-    signs: dict[Any, _Worker] = {}
+    signs: dict[Any, Worker] = {}
     for worker in workers:
         signs |= {worker.pipe: worker, worker.process.sentinel: worker}
     return list(dict.fromkeys(signs[sign] for sign in wait(signs)))
@@ -207,20 +227,14 @@ def run_on_ray(
     _check_at_least(0, retries=retries)
     if not cpus > 0:
         raise ConfigError(f"cpus is {cpus}; it must be above 0")
-    try:
-        ray: Any = import_module("ray")
-    except ModuleNotFoundError:
-        raise ConfigError("Ray is not installed: pip install 'equitrans[ray]'") from None
-    ours = not ray.is_initialized()
-    if ours:
-        _connect(ray, address)
+    ray, ours = connected(address)
     remote = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=retries)(attempt)
     new = iter(jobs)
     running: dict[Any, Job] = {}
     try:
         while True:
-            room = _room(ray.cluster_resources(), cpus, gpus)  # machines come and go
-            while len(running) < room:
+            most = room(ray.cluster_resources(), cpus, gpus)  # machines come and go
+            while len(running) < most:
                 try:
                     job = next(new)
                 except StopIteration:
@@ -243,15 +257,27 @@ def run_on_ray(
             ray.shutdown()
 
 
-def _room(resources: Mapping[str, float], cpus: float, gpus: float) -> int:
+def room(resources: Mapping[str, float], cpus: float, gpus: float) -> int:
     """Number of jobs that a cluster runs at once, at least one.
 
-    >>> _room({"CPU": 64.0, "GPU": 4.0}, 1.0, 1.0), _room({"CPU": 64.0}, 2.0, 0.0)
+    >>> room({"CPU": 64.0, "GPU": 4.0}, 1.0, 1.0), room({"CPU": 64.0}, 2.0, 0.0)
     (4, 32)
     """
     asked = {"CPU": cpus, "GPU": gpus}
     rooms = [resources.get(name, 0.0) / share for name, share in asked.items() if share > 0]
     return max(int(min(rooms)), 1)
+
+
+def connected(address: str | None) -> tuple[Any, bool]:
+    """Ray, connected to a cluster, and whether it was not before."""
+    try:
+        ray: Any = import_module("ray")
+    except ModuleNotFoundError:
+        raise ConfigError("Ray is not installed: pip install 'equitrans[ray]'") from None
+    ours = not ray.is_initialized()
+    if ours:
+        _connect(ray, address)
+    return ray, ours
 
 
 def _connect(ray: Any, address: str | None) -> None:

@@ -19,7 +19,7 @@ from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.differences import translated_words
 from equitrans.models.recursive.fragments import fragments
 from equitrans.models.recursive.garbage import collected_rarely
-from equitrans.models.recursive.memory import Memory
+from equitrans.models.recursive.memory import Memory, ahead
 from equitrans.models.recursive.observe import Observation, Observations
 from equitrans.models.recursive.passes import Learner, Report
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
@@ -216,7 +216,7 @@ def _induce_from(
 
 def _bits(seen: Observations, code: Code, grammar: Grammar) -> float:
     """The description length of all observations with a grammar."""
-    learner = Learner(seen.all, code, grammar)
+    learner = Learner(seen.all, code, grammar, memory=ahead(seen.all, grammar, code))
     return learner.bits([o for o in seen.all if not learner.parse(o).is_derived])
 
 
@@ -231,8 +231,7 @@ def _class_words(observations: Iterable[Observation]) -> list[Rule]:
     places = {
         o.form[ord(atom)]
         for o in observations
-        for atoms in o.target
-        for atom in atoms
+        for atom in "".join(o.target)
         if ord(atom) < CONSTANTS
     }
     return [Rule((symbol,), (0,)) for symbol in sorted(places)]
@@ -306,7 +305,7 @@ def extend_grammar(
 ) -> Induction:
     """Extend a grammar of the shortest observations to all observations in one pass."""
     start, code = induced.grammar, induced.code
-    learner = Learner(seen.all, code, start, report=report)
+    learner = Learner(seen.all, code, start, report=report, memory=ahead(seen.all, start, code))
     lost = learner.learn()
     if learner.grammar is not start:
         lost = learner.prune()

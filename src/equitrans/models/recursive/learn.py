@@ -7,15 +7,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 
 import torch
 from torch import Tensor
 
-from equitrans.data import Pair, glued
+from equitrans.data import Pair
 from equitrans.errors import shown
 from equitrans.models.recursive.chart import Target, Tree, parse, yield_of
+from equitrans.models.recursive.checking import check
 from equitrans.models.recursive.decompose import decompose
 from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.induce import Induction, bits_of, extend_grammar, induce
@@ -24,10 +25,11 @@ from equitrans.models.recursive.lbfgs import minimise
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
 from equitrans.models.recursive.passes import Report, silent
-from equitrans.models.recursive.rules import Form, Rule, Yield, constant_word
+from equitrans.models.recursive.rules import Form, Rule, constant_word
 from equitrans.models.recursive.suggestions import disputed, parts
 from equitrans.models.recursive.weights import fit_weights
 from equitrans.paper import Model, Symmetry
+from equitrans.shards import by_shards
 
 UNCERTAIN = 0.02
 """Mean −log p of a form's alignment; above it the model warns that derivations are uncertain."""
@@ -262,33 +264,24 @@ def _report(
     model.eval()
     distinct = list(dict.fromkeys(pairs))
     grammar, symmetry = induced.grammar, model.symmetry
+    same: dict[Form, list[int]] = {}
+    for i, pair in enumerate(distinct):
+        same.setdefault(model.form(symmetry.source.encode(pair.source)), []).append(i)
+    groups = [
+        (form, [distinct[i] for i in some], n < MOST_TREES)
+        for n, (form, some) in enumerate(same.items())
+    ]
     support: Counter[int] = Counter()
     by_form: dict[Form, set[int]] = {}
     trees: dict[Form, Tree | None] = {}
-    texts: dict[Form, Yield | None] = {}
-    exceptions: list[tuple[Pair, str]] = []
+    wrong: dict[int, str] = {}
+    checked = by_shards(partial(check, model), groups)
+    for (form, some), (tree, rules, reasons) in zip(same.items(), checked, strict=True):
+        by_form[form], trees[form] = rules, tree
+        support.update(dict.fromkeys(rules, len(some) - len(reasons)))
+        wrong |= {some[k]: reason for k, reason in reasons}
     outliers = {o.pair: o.reason for o in seen.outliers}
-    for pair in distinct:
-        words = symmetry.source.encode(pair.source)
-        form = model.form(words)
-        if form not in texts:
-            tree = model.aligner.tree(form)
-            trees[form] = tree if len(trees) < MOST_TREES else None
-            texts[form] = None if tree is None else yield_of(grammar, tree)
-            by_form[form] = set() if tree is None else {node.rule for node in tree.nodes()}
-        text = texts[form]
-        if text is None:
-            exceptions.append((pair, outliers.get(pair, "no derivation")))
-            continue
-        if isinstance(text, int):
-            reason = f"the rules say: {text} words"
-        else:
-            said = symmetry.target.decode(model.read_off(words, text))
-            if said == pair.target:
-                support.update(by_form[form])
-                continue
-            reason = f"the rules say: {' '.join(glued(said))}"
-        exceptions.append((pair, outliers.get(pair, reason)))
+    exceptions = [(distinct[i], outliers.get(distinct[i], wrong[i])) for i in sorted(wrong)]
     names = Names(symmetry)
     unexplained = len(exceptions) / len(distinct)
     warnings = _warnings(model, by_form, support, unexplained, uncertainty)

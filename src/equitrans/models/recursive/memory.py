@@ -7,13 +7,16 @@ rules. Other names of words and constants give the same explanations with these 
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from equitrans.models.recursive.chart import Target, parse
 from equitrans.models.recursive.description import Code
+from equitrans.models.recursive.observe import Observation
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Form, Grammar, Rule, constant
 from equitrans.models.recursive.search import Explanation, explain
+from equitrans.shards import by_shards, is_spread
 
 Names = Mapping[int, int] | Sequence[int]
 """New numbers of words."""
@@ -139,6 +142,42 @@ class Memory:
             Explanation(e.bits, frozenset(_renamed(rule, words, constants) for rule in e.rules))
             for e in self._explained[key]
         ]
+
+
+class Ahead(Memory):
+    """The parses of many forms with one grammar. Other parses and explanations are not kept."""
+
+    def __init__(self, grammar: Grammar, parsed: Mapping[tuple[Form, Target], Parsed]) -> None:
+        self._grammar, self._known = grammar, parsed
+
+    def parse(
+        self, grammar: Grammar, form: Form, target: Target, *, primitives: bool = False
+    ) -> Parsed:
+        known = self._known.get((form, target)) if grammar is self._grammar else None
+        return known or Parsed.of(grammar, form, target, primitives=primitives)
+
+    def steps(self, grammar: Grammar, form: Form) -> frozenset[tuple[Rule, int, Rule]]:
+        return possible_steps(grammar, form)
+
+    def explain(
+        self, grammar: Grammar, form: Form, target: Target, code: Code, **options: Any
+    ) -> list[Explanation]:
+        return explain(grammar, form, target, code, **options)
+
+
+def ahead(observations: Sequence[Observation], grammar: Grammar, code: Code) -> Ahead | None:
+    """The parses of all observations, by shards; None if work is not spread."""
+    if not is_spread():
+        return None
+    pairs = [(o.form, o.target) for o in observations]
+    found = by_shards(partial(_parse_all, grammar, code.primitives), pairs)
+    return Ahead(grammar, dict(zip(pairs, found, strict=True)))
+
+
+def _parse_all(
+    grammar: Grammar, primitives: bool, pairs: Sequence[tuple[Form, Target]]
+) -> list[Parsed]:
+    return [Parsed.of(grammar, *pair, primitives=primitives) for pair in pairs]
 
 
 def _renamed(rule: Rule, words: Names, constants: Names) -> Rule:

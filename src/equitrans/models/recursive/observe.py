@@ -7,14 +7,15 @@ pair or its classes are wrong.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from equitrans.data import Pair
 from equitrans.models.recursive.chart import Target, meet
 from equitrans.models.recursive.rules import Form, constant
 from equitrans.paper import Symmetry
+from equitrans.shards import by_shards
 
 
 @dataclass(frozen=True)
@@ -76,29 +77,28 @@ class Observations:
 def observe(pairs: Iterable[Pair], symmetry: Symmetry) -> Observations:
     """Group pairs by form and intersect the possible origins of their target words."""
     counts = Counter(pairs)
-    forms: dict[Form, list[tuple[Target, Pair]]] = {}
-    outliers: list[Outlier] = []
-    classes = symmetry.source_classes
+    by_form: dict[Form, list[Pair]] = {}
+    classes, encode = symmetry.source_classes, symmetry.source.encode
     for pair in counts:
-        source = symmetry.source.encode(pair.source)
-        target = _atoms(source, symmetry.target.encode(pair.target), symmetry)
-        if all(target):
-            forms.setdefault(tuple(classes[word] for word in source), []).append((target, pair))
-        else:
-            unknown = next(w for w, atoms in zip(pair.target, target, strict=True) if not atoms)
-            outliers.append(Outlier(pair, f"no source word of its class translates to {unknown!r}"))
+        form = tuple([classes[word] for word in encode(pair.source)])
+        by_form.setdefault(form, []).append(pair)
+    groups = [[(pair, counts[pair]) for pair in some] for some in by_form.values()]
+    outliers: list[Outlier] = []
     found: list[Observation] = []
     minority: list[Observation] = []
-    for form, group in forms.items():
-        clusters = _clusters(group, counts)
-        sizes = [sum(counts[pair] for pair in members) for _, members in clusters]
-        largest = max(range(len(clusters)), key=lambda c: (sizes[c], -c))
+    shared = by_shards(partial(_shared, symmetry), groups)
+    for (form, same), (clusters, strangers) in zip(by_form.items(), shared, strict=True):
+        for i, word in strangers:
+            reason = f"no source word of its class translates to {word!r}"
+            outliers.append(Outlier(same[i], reason))
+        sizes = [sum(counts[same[i]] for i in members) for _, members in clusters]
+        largest = max(range(len(clusters)), key=lambda c: (sizes[c], -c), default=-1)
         for c, (target, members) in enumerate(clusters):
             here = found if c == largest else minority
-            here.append(Observation(form, target, tuple(members), sizes[c]))
+            here.append(Observation(form, target, tuple(same[i] for i in members), sizes[c]))
             if c != largest:
                 reason = f"disagrees with {sizes[largest]} other pairs of its form"
-                outliers += [Outlier(pair, reason) for pair in members]
+                outliers += [Outlier(same[i], reason) for i in members]
     found.sort(key=lambda o: (len(o.form) + o.ambiguous, len(o.target), o.form))
     return Observations(
         all=tuple(found),
@@ -106,9 +106,35 @@ def observe(pairs: Iterable[Pair], symmetry: Symmetry) -> Observations:
         outliers=tuple(outliers),
         count=sum(counts.values()),
         wrong=sum(counts[outlier.pair] for outlier in outliers),
-        symbols=max(2, len({s for form in forms for s in form})),
+        symbols=max(2, len({s for o in found for s in o.form})),
         targets=max(2, len({word for pair in counts for word in pair.target})),
     )
+
+
+Clusters = list[tuple[Target, list[int]]]
+"""Groups of pairs that can share an alignment: the origins of their target words, and the numbers
+of the pairs."""
+
+
+def _shared(
+    symmetry: Symmetry, groups: Sequence[Sequence[tuple[Pair, int]]]
+) -> list[tuple[Clusters, list[tuple[int, str]]]]:
+    """For the pairs of each form, with their numbers of copies: clusters, and the pairs with a
+    target word that no source word translates to.
+    """
+    results = []
+    for group in groups:
+        fitting, strangers = [], []
+        for i, (pair, count) in enumerate(group):
+            source = symmetry.source.encode(pair.source)
+            target = _atoms(source, symmetry.target.encode(pair.target), symmetry)
+            if all(target):
+                fitting.append((target, i, count))
+            else:
+                words = zip(pair.target, target, strict=True)
+                strangers.append((i, next(word for word, atoms in words if not atoms)))
+        results.append((_clusters(fitting), strangers))
+    return results
 
 
 def _atoms(source: tuple[int, ...], target: tuple[int, ...], symmetry: Symmetry) -> Target:
@@ -127,19 +153,18 @@ def _atoms(source: tuple[int, ...], target: tuple[int, ...], symmetry: Symmetry)
     )
 
 
-def _clusters(
-    group: list[tuple[Target, Pair]], counts: Counter[Pair]
-) -> list[tuple[Target, list[Pair]]]:
-    """Groups of pairs of one form that can share an alignment, starting from the least ambiguous
-    pairs.
+def _clusters(group: list[tuple[Target, int, int]]) -> Clusters:
+    """Groups of pairs of one form, from origins, numbers and numbers of copies, starting from the
+    least ambiguous pairs.
     """
-    clusters: list[tuple[Target, list[Pair]]] = []
-    group.sort(key=lambda item: (sum(map(len, item[0])), -counts[item[1]]))
-    for target, pair in group:
+    clusters: Clusters = []
+    group.sort(key=lambda item: (sum(map(len, item[0])), -item[2]))
+    for target, i, _ in group:
         for c, (common, members) in enumerate(clusters):
             if (both := meet(common, target)) is not None:
-                clusters[c] = (both, [*members, pair])
+                members.append(i)
+                clusters[c] = both, members
                 break
         else:
-            clusters.append((target, [pair]))
+            clusters.append((target, [i]))
     return clusters

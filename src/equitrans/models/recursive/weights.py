@@ -3,17 +3,19 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from equitrans.models.recursive.aligner import RecursiveAligner, best_tree
+from equitrans.models.recursive.aligner import RecursiveAligner, Weights, best_tree
 from equitrans.models.recursive.chart import Target, parse
 from equitrans.models.recursive.forest import Forest, Packed
 from equitrans.models.recursive.lbfgs import minimise
 from equitrans.models.recursive.licences import ROOT, Licences, Step, steps
 from equitrans.models.recursive.rules import HOLE, Form, Grammar
+from equitrans.shards import by_shards
 
 PULL = 0.05
 """Weight of the squared distance of a weight from its prior mean in the training loss."""
@@ -96,14 +98,25 @@ def _completed(
     aligner: RecursiveAligner, licences: Licences, observed: Iterable[tuple[Form, Target]]
 ) -> Licences:
     """The licences, and those of forms that were too many for training."""
-    grammar = aligner.grammar
-    for form, target in observed:
+    grammar, observed = aligner.grammar, list(observed)
+    found = by_shards(
+        partial(_are_derived, grammar, aligner.weights(), licences), [form for form, _ in observed]
+    )
+    # a form that is derived stays so with more licences
+    for form, target in [pair for pair, known in zip(observed, found, strict=True) if not known]:
         if best_tree(grammar, aligner.weights(), form, licences) is None:
             tree = parse(grammar, form, target).tree()
             if tree is not None:
                 more = licences.needed | frozenset(steps(grammar, tree))
                 licences = replace(licences, needed=more)
     return licences
+
+
+def _are_derived(
+    grammar: Grammar, weights: Weights, licences: Licences, forms: Sequence[Form]
+) -> list[bool]:
+    """Whether each form has a derivation with licences."""
+    return [best_tree(grammar, weights, form, licences) is not None for form in forms]
 
 
 def _licences(
