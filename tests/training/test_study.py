@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from equitrans import Trained, TrainingConfig, fit, learn
+from equitrans import LexicalClass, Trained, TrainingConfig, TransducerConfig, fit, learn
 from equitrans.errors import ConfigError, DataError
 from equitrans.models import Suggestion
 from equitrans.training.alone import answerer
@@ -143,6 +143,16 @@ def test_a_warning_about_a_rule_names_its_only_pair(study):
     assert first.startswith(f"{given[0]}: ")
     assert " and " in first.removeprefix(given[0])
     assert second == given[1]
+
+
+def test_a_refusal_names_the_word_in_the_place_of_an_open_class():
+    names = LexicalClass("names", (), (), open=True)
+    pairs = [("call Ada", "dial Ada"), ("wait", "pause"), ("wait and call Ada", "pause dial Ada")]
+    trained = fit(pairs, [names], model=TransducerConfig(aligner="recursive"))
+    (answer,) = trained.predict(["call Zoe"])
+    assert answer.refused
+    assert "'Zoe'" in answer.reason
+    assert "‹" not in answer.reason
 
 
 def test_targets_that_are_written_as_code_are_read_apart():
