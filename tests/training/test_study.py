@@ -125,13 +125,14 @@ def test_suggestions_begin_and_end_like_pairs(study, monkeypatch):
         "twice stop the fan",
         "stop the fan and",
         "stop stop the fan",
-        "start the lamp twice",
+        "start the lamp twice",  # a pair
+        "stop the lamp and stop the fan",
     ]
     offered = [Suggestion(tuple(s.split()), ("a reason",), 1.0) for s in sources]
     monkeypatch.setattr(Trained, "suggest", lambda self, n: offered[:n])
     pairs = study.held.report.pairs
     (only,) = sentences_to_ask(study.trained, 3, pairs)
-    assert only == offered[3]
+    assert only == offered[4]
     monkeypatch.setattr(Trained, "suggest", lambda self, n: offered[:2])
     assert sentences_to_ask(study.trained, 1, pairs) == (offered[0],)  # better than none
 

@@ -166,13 +166,15 @@ def learn(
     if second is None:
         training = replace(training, updates=QUICK_UPDATES, restarts=0)
     learner = _Learner(seed, characters, split_words, training, report)
-    tell(f"learning rules from {len(pairs)} pairs")
+    tell(f"learning rules from {len(pairs)} pair{'' if len(pairs) == 1 else 's'}")
     trained, warnings = learner.rules(pairs)
     grammar = trained.grammar
     assert grammar is not None
     backup = None
     if second is not False and grammar.exceptions:
-        tell(f"learning a second model: {len(grammar.exceptions)} pairs are unexplained")
+        some = len(grammar.exceptions)
+        are = "pair is" if some == 1 else "pairs are"
+        tell(f"learning a second model: {some} {are} unexplained")
         backup, told = learner.second(pairs, trained)
         warnings += [f"second model: {warning}" for warning in told]
     limit = None if folds is not None else begun + seconds
