@@ -174,6 +174,10 @@ def test_a_second_model_answers_what_the_rules_refuse(study):
 
 def test_a_second_model_is_learned_only_if_pairs_are_unexplained(monkeypatch):
     monkeypatch.setattr("equitrans.training.study.QUICK_UPDATES", 3)
+    useless = learn(ONE + WRONG, folds=0)
+    assert useless.second is None
+    assert "second model: it is left out: a short training of 3 updates" in str(useless)
+    monkeypatch.setattr("equitrans.training.study.USEFUL", 0.0)
     assert learn(ONE, folds=0).second is None
     short = learn(ONE + WRONG, folds=0).second
     assert short is not None
