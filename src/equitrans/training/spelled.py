@@ -27,7 +27,9 @@ def spell_predictions(
 
 def _told(text: str | None, read: Read) -> str | None:
     """A text about a source, with its words in the places of open classes."""
-    for symbol, word in read.names.items() if text is not None else ():
+    if text is None:
+        return None
+    for symbol, word in read.names.items():
         text = text.replace(symbol, word)
     return text
 
