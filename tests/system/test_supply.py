@@ -51,6 +51,12 @@ def test_the_source_distribution_has_every_file_of_the_repository():
     assert visible - {"pyproject.toml"} == set(SDIST)  # pyproject.toml is always part of it
 
 
+def test_the_package_tells_type_checkers_that_it_is_typed():
+    """Without this file, mypy ignores the types of an installed package (PEP 561)."""
+    assert "Typing :: Typed" in PROJECT["classifiers"]
+    assert (ROOT / "src" / "equitrans" / "py.typed").is_file()
+
+
 def strangers(imported: set[str]) -> set[str]:
     """Return the packages that are neither in the standard library nor declared."""
     declared = CORE | {name(r) for rs in PROJECT["optional-dependencies"].values() for r in rs}

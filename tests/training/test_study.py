@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from equitrans import Trained, TrainingConfig, fit, learn
+from equitrans import LexicalClass, Trained, TrainingConfig, TransducerConfig, fit, learn
 from equitrans.errors import ConfigError, DataError
 from equitrans.models import Suggestion
 from equitrans.training.alone import answerer
@@ -125,13 +125,14 @@ def test_suggestions_begin_and_end_like_pairs(study, monkeypatch):
         "twice stop the fan",
         "stop the fan and",
         "stop stop the fan",
-        "start the lamp twice",
+        "start the lamp twice",  # a pair
+        "stop the lamp and stop the fan",
     ]
     offered = [Suggestion(tuple(s.split()), ("a reason",), 1.0) for s in sources]
     monkeypatch.setattr(Trained, "suggest", lambda self, n: offered[:n])
     pairs = study.held.report.pairs
     (only,) = sentences_to_ask(study.trained, 3, pairs)
-    assert only == offered[3]
+    assert only == offered[4]
     monkeypatch.setattr(Trained, "suggest", lambda self, n: offered[:2])
     assert sentences_to_ask(study.trained, 1, pairs) == (offered[0],)  # better than none
 
@@ -143,6 +144,16 @@ def test_a_warning_about_a_rule_names_its_only_pair(study):
     assert first.startswith(f"{given[0]}: ")
     assert " and " in first.removeprefix(given[0])
     assert second == given[1]
+
+
+def test_a_refusal_names_the_word_in_the_place_of_an_open_class():
+    names = LexicalClass("names", (), (), open=True)
+    pairs = [("call Ada", "dial Ada"), ("wait", "pause"), ("wait and call Ada", "pause dial Ada")]
+    trained = fit(pairs, [names], model=TransducerConfig(aligner="recursive"))
+    (answer,) = trained.predict(["call Zoe"])
+    assert answer.refused
+    assert "'Zoe'" in answer.reason
+    assert "‹" not in answer.reason
 
 
 def test_targets_that_are_written_as_code_are_read_apart():
@@ -163,6 +174,10 @@ def test_a_second_model_answers_what_the_rules_refuse(study):
 
 def test_a_second_model_is_learned_only_if_pairs_are_unexplained(monkeypatch):
     monkeypatch.setattr("equitrans.training.study.QUICK_UPDATES", 3)
+    useless = learn(ONE + WRONG, folds=0)
+    assert useless.second is None
+    assert "second model: it is left out: a short training of 3 updates" in str(useless)
+    monkeypatch.setattr("equitrans.training.study.USEFUL", 0.0)
     assert learn(ONE, folds=0).second is None
     short = learn(ONE + WRONG, folds=0).second
     assert short is not None

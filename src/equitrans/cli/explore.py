@@ -102,11 +102,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def load_server() -> ModuleType:
+def load_server(what: str = "the explorer") -> ModuleType:
     """Import the server; raise ConfigError if FastAPI or uvicorn is not installed."""
     try:
         return import_module("equitrans.explorer.server")
     except ModuleNotFoundError as missing:
         raise ConfigError(
-            f"the explorer needs {missing.name}: pip install 'equitrans[explore]'"
+            f"{what} needs {missing.name}: pip install 'equitrans[explore]'"
         ) from None

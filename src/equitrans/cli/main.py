@@ -16,24 +16,24 @@ from threading import current_thread, main_thread
 from equitrans.errors import ConfigError, EquitransError, nearest, printable
 
 COMMANDS = {
-    "scan": "list, show, export or download the splits of SCAN",
-    "check": "look for mistakes in a file of pairs before training",
-    "discover": "find the lexical classes of pairs",
     "learn": "learn a model from a file of pairs, and judge it, in one command",
-    "train": "train a model on a split or on pairs of your own",
+    "check": "look for mistakes in a file of pairs before training",
+    "predict": "predict the targets of sentences with a trained model",
+    "suggest": "suggest sentences whose targets would teach a recursive aligner the most",
+    "explore": "look at trained models on a web page",
+    "serve": "answer the requests of programs with a trained model",
+    "certify": "certify what is proven and what is measured about a trained model",
+    "export": "write a trained model as one self-contained directory",
     "evaluate": "measure the exact match of a trained model",
     "compare": "compare several models on several files in one table",
     "curve": "measure the exact match over the number of training pairs",
-    "predict": "predict the targets of sentences with a trained model",
-    "audit": "measure how equivariant a trained model is",
-    "certify": "certify what is proven and what is measured about a trained model",
-    "orbits": "show which pairs a trained model cannot tell apart",
-    "export": "write a trained model as one self-contained directory",
-    "extend": "add words to a class of a trained model",
-    "explore": "look at trained models on a web page",
-    "serve": "answer the requests of programs with a trained model",
     "grammar": "show the rules of a recursive aligner, or a derivation",
-    "suggest": "suggest sentences whose targets would teach a recursive aligner the most",
+    "discover": "find the lexical classes of pairs",
+    "train": "train a model on a split or on pairs of your own",
+    "extend": "add words to a class of a trained model",
+    "audit": "measure how equivariant a trained model is",
+    "orbits": "show which pairs a trained model cannot tell apart",
+    "scan": "list, show, export or download the splits of SCAN",
     "reproduce": "run an experiment of the paper and print its table",
     "search": "search for better settings by validation loss",
     "tables": "print tables from the records of experiments",
@@ -51,13 +51,15 @@ commands:
 {commands}
 
 examples:
+  equitrans learn pairs.tsv --out model
+  equitrans predict model "a sentence" "another one"
   equitrans train --split add_jump --out runs/jump --seed 0
   equitrans evaluate runs/jump --split add_jump
   equitrans predict runs/jump "jump twice" --alignments
 
 exit status:
   0    done
-  1    a check failed, or a sentence has no derivation
+  1    a check failed, or a sentence was refused
   2    wrong input; one line on standard error says what is wrong
   130  interrupted
 

@@ -35,7 +35,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = options()
     asked = parser.parse(arguments)
     check_address(parser, asked)
-    server = load_server()
+    server = load_server("the service")
     trained = load(asked)
     fallback = None if asked.fallback is None else training.Trained.load(asked.fallback)
     service = explorer.Service(Path(asked.run).resolve().name, trained, fallback)

@@ -12,14 +12,15 @@ MORE = 6
 
 
 def sentences_to_ask(trained: Trained, n: int, pairs: Iterable[Pair]) -> tuple[Suggestion, ...]:
-    """Up to ``n`` suggestions, best first, that begin and end like sources of the pairs and repeat
-    no word that they do not. Combinations of rules alone also give fragments, such as 'please
-    please'. If all look like fragments, the best are returned.
+    """Up to ``n`` suggestions, best first, that are new, begin and end like sources of the pairs,
+    and repeat no word that they do not. Combinations of rules alone also give fragments, such as
+    'please please'. If all look like fragments, the best are returned.
     """
-    forms = {trained.template(pair.source) for pair in pairs} - {()}
+    known = {pair.source for pair in pairs}
+    forms = {trained.template(source) for source in known} - {()}
     firsts, lasts = {form[0] for form in forms}, {form[-1] for form in forms}
     twins = {two for form in forms for two in pairwise(form)}
-    found = trained.suggest(n * MORE)
+    found = [each for each in trained.suggest(n * MORE) if each.source not in known]
     good = []
     for each in found:
         form = trained.template(each.source)

@@ -18,9 +18,20 @@ def spell_predictions(
             prediction,
             words=reading.write(prediction.words, read),
             rival=None if prediction.rival is None else reading.write(prediction.rival, read),
+            reason=_told(prediction.reason, read),
+            remark=_told(prediction.remark, read),
         )
         for prediction in found
     ]
+
+
+def _told(text: str | None, read: Read) -> str | None:
+    """A text about a source, with its words in the places of open classes."""
+    if text is None:
+        return None
+    for symbol, word in read.names.items():
+        text = text.replace(symbol, word)
+    return text
 
 
 def align(model: Model, reading: Reading, pair: Pair) -> Alignment:

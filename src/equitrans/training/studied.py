@@ -74,7 +74,7 @@ def _parts(study: "Study") -> Iterator[tuple[str, list[str], list[Row]]]:
     rules = sorted(zip(grammar.support, grammar.texts, strict=True), key=lambda row: -row[0])
     yield (
         "Rules",
-        [f"{len(rules)} rules explain {explained} of {grammar.pairs} pairs"],
+        [f"{_rules(len(rules))} {explained} of {_pairs(grammar.pairs)}"],
         [(rule, _pairs(n) + (", thin" if n <= THIN else "")) for n, rule in rules],
     )
     yield _judged(study)
@@ -210,6 +210,10 @@ def _words(c: LexicalClass) -> str:
         rows.append("new words → themselves" if c.pattern is None else f"{c.pattern} → itself")
     more = f" and {len(rows) - WORDS} more" if len(rows) > WORDS else ""
     return ", ".join(rows[:WORDS]) + more
+
+
+def _rules(n: int) -> str:
+    return f"{n} rule explains" if n == 1 else f"{n} rules explain"
 
 
 def _pairs(n: int) -> str:

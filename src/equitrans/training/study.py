@@ -30,6 +30,10 @@ FOLDS = 5
 QUICK_UPDATES = 500
 """Number of updates of a second model that was not asked for: seconds for hundreds of pairs."""
 
+SAMPLE, USEFUL = 200, 0.5
+"""Number of pairs on which a second model that was not asked for is tried, and the share that it
+must predict; a worse model is left out."""
+
 SECONDS = 30.0
 """CPU time in seconds after which no further fold begins; one fold is always judged."""
 
@@ -138,10 +142,10 @@ def learn(
     Without ``folds``, as many of FOLDS folds are judged as end within ``seconds`` of CPU time, at
     least one; with 0 none. The search for the rules of a fold is shorter than that of all pairs.
     If the rules leave pairs unexplained, a second model without rules is learned too, in a short
-    training; ``second`` gives it a full training (True: half a minute for each fold), other
-    settings, or none (False). ``split_words`` are the signs at which target words are read apart;
-    "auto" finds them. ``tell`` gets a text about each stage, and ``report`` texts about the
-    progress within one.
+    training, and left out if that taught it less than half of the pairs; ``second`` gives it a full
+    training (True: half a minute for each fold), other settings, or none (False).
+    ``split_words`` are the signs at which target words are read apart; "auto" finds them. ``tell``
+    gets a text about each stage, and ``report`` texts about the progress within one.
 
     >>> words = ["lamp", "fan", "heater"]
     >>> pairs = [(f"start the {w}", f"{w.upper()} start") for w in words]
@@ -166,14 +170,24 @@ def learn(
     if second is None:
         training = replace(training, updates=QUICK_UPDATES, restarts=0)
     learner = _Learner(seed, characters, split_words, training, report)
-    tell(f"learning rules from {len(pairs)} pairs")
+    tell(f"learning rules from {len(pairs)} pair{'' if len(pairs) == 1 else 's'}")
     trained, warnings = learner.rules(pairs)
     grammar = trained.grammar
     assert grammar is not None
     backup = None
     if second is not False and grammar.exceptions:
-        tell(f"learning a second model: {len(grammar.exceptions)} pairs are unexplained")
+        some = len(grammar.exceptions)
+        are = "pair is" if some == 1 else "pairs are"
+        tell(f"learning a second model: {some} {are} unexplained")
         backup, told = learner.second(pairs, trained)
+        if second is None and (right := backup.score(pairs[:SAMPLE], width=1)) < USEFUL:
+            backup, told = (
+                None,
+                [
+                    f"it is left out: a short training of {QUICK_UPDATES} updates taught it only "
+                    f"{100 * right:.0f} % of the pairs; --second full trains it to the end"
+                ],
+            )
         warnings += [f"second model: {warning}" for warning in told]
     limit = None if folds is not None else begun + seconds
     wants = backup is not None
