@@ -26,6 +26,7 @@ from equitrans.data import (
     class_to_json,
     discover,
     format_classes,
+    glued,
     join_words,
     load_split,
     read_pairs,
@@ -117,7 +118,7 @@ def _print(found: Discovery, *, characters: bool) -> None:
     console = Console()
 
     def show(pair: Pair) -> str:
-        source, target = (join_words(side, characters=characters) for side in pair)
+        source, target = (join_words(glued(side), characters=characters) for side in pair)
         return f"{source} → {target}"
 
     for c, evidence in zip(found.classes, found.evidence, strict=True):

@@ -47,7 +47,7 @@ ELSEWHERE = 4.0
 
 COVERED = 0.8
 """Smallest share of a group's occurrences that stand between two neighbours of the group it joins,
-in the source and in the target; one of several may always stand elsewhere."""
+in the source and in the target; one of several may stand elsewhere if the group was compared."""
 
 CONFIRMED = 10.0
 """Bits of evidence for a class from one form of sentence in which its words were compared."""
@@ -314,7 +314,7 @@ def _joins(
         for k in BOTH:
             outside = sum(n for both, n in total[a][k].items() if both not in total[b][k])
             n = total[a][k].total()
-            if outside > max((1 - COVERED) * n, n > 1):
+            if outside > max((1 - COVERED) * n, n > 1 and b in settled):
                 return -math.inf
         if saved(total[a][ANYWHERE], total[b][ANYWHERE], kinds[ANYWHERE]) < -ELSEWHERE:
             return -math.inf

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
-from equitrans.data.lexicon import Lexicon, places_of
+from equitrans.data.lexicon import Lexicon, Places, places_of, shared_out
 from equitrans.data.pairs import Pair
 
 SURE = 4.0
@@ -58,7 +58,30 @@ def find_forms(
                 missing -= open_sources[word]
         if len(kept) > 1 and len(missing) <= tolerance / 2 * len(open_targets[t]):
             found[t] = tuple(kept)
-    return found
+    return found | _shared(together, sources, {t: targets[t] for t in open_targets}, found, total)
+
+
+def _shared(
+    together: Mapping[str, Counter[str]],
+    sources: Places,
+    targets: Places,
+    found: Mapping[str, Sequence[str]],
+    total: int,
+) -> dict[str, tuple[str, ...]]:
+    """Further target words whose pairs a few rare words share out exactly."""
+    known = {word for words in found.values() for word in words}
+    inside: defaultdict[str, dict[tuple[int, ...], list[str]]] = defaultdict(dict)
+    for word, counts in together.items():
+        for t, count in counts.items() if word not in known else ():
+            if count == len(sources[word]) > 1 and t not in found:
+                inside[t].setdefault(sources[word], []).append(word)
+    shared = {}
+    for t, words in inside.items():
+        parts = shared_out(targets[t], words, total, (len(sources), len(targets)))
+        if parts and all(len(words[part]) == 1 for part in parts):
+            shared[t] = tuple(words[part][0] for part in parts)
+    uses = Counter(word for words in shared.values() for word in words)
+    return {t: words for t, words in shared.items() if all(uses[word] == 1 for word in words)}
 
 
 def find_marks(
@@ -103,8 +126,11 @@ def tell_apart(
     tolerance: float,
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Forms that are other spellings, each with the form that is read instead, and forms of a
-    second column, each with its stem: the forms of two rows or more have other targets in the same
-    contexts, or stand between other neighbours.
+    second column, each with its stem.
+
+    Other spellings have the same targets in the same contexts, or stand between the same
+    neighbours. There is a second column if the forms of two rows or more have other targets in the
+    same contexts, or stand between other neighbours.
     """
     some = {t: words for t, words in forms.items() if len(words) > 1}
     profiles = neighbours(pairs, {word for words in some.values() for word in words})
@@ -124,10 +150,10 @@ def tell_apart(
         head, *others = some[t]
         if different > tolerance * (same + different) and t not in unlike:
             same, different = compared(t, plain)
-        strange = any(kinship(profiles[head], profiles[word]) < -SURE for word in others)
-        if strange or different > tolerance * (same + different):
+        bits = min(kinship(profiles[head], profiles[word]) for word in others)
+        if bits < -SURE or different > tolerance * (same + different):
             apart.add(t)
-        elif same:
+        elif same or bits > SURE:
             alike |= dict.fromkeys(others, head)
     if len(apart) < 2:
         return alike, {}

@@ -1,5 +1,6 @@
 """Word translations, found by comparing the pairs in which words occur."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,12 @@ some rules drop words, as in ``x instead of y``."""
 
 MOST = 0.8
 """Smallest share of copied words among the words that both sides have, if copying is the rule."""
+
+PARTS = 4
+"""Largest number of words and phrases that share out the pairs of a target word."""
+
+SURE = 4.0
+"""Bits by which it is no chance that words and phrases share out the pairs of a target word."""
 
 Places = dict[str, tuple[int, ...]]
 """The numbers of the sentences in which each word occurs."""
@@ -190,6 +197,33 @@ def _rivals(word: str, words: Places, best: str, partners: Places) -> list[str]:
         for other, place in words.items()
         if other != word and with_best.issuperset(place) and len(apart.intersection(place)) > 1
     ]
+
+
+def shared_out(
+    place: tuple[int, ...],
+    parts: Iterable[tuple[int, ...]],
+    total: int,
+    choices: tuple[int, int],
+) -> list[tuple[int, ...]]:
+    """The parts of some pairs that share these out; none if there are not from two to four, or if
+    chance explains it: there are ``choices`` of parts and of pairs that could be shared out.
+
+    >>> shared_out(tuple(range(8)), [(0, 1, 2, 3), (0, 1), (4, 5, 6, 7)], 80, (100, 30))
+    [(0, 1, 2, 3), (4, 5, 6, 7)]
+    >>> shared_out(tuple(range(8)), [(0, 1, 2, 3), (4, 5, 6)], 80, (100, 30))
+    []
+    """
+    missing, found = {*place}, list[tuple[int, ...]]()
+    for part in sorted(parts, key=lambda part: (-len(part), part)):
+        if len(missing.intersection(part)) > max(1, len(part) // 2):
+            found.append(part)
+            missing.difference_update(part)
+    if missing or not 1 < len(found) <= PARTS:
+        return []
+    bits = math.log2(math.comb(total, len(place)))
+    bits -= sum(math.log2(math.comb(len(place), len(part))) for part in found[1:])
+    bits -= len(found) * math.log2(choices[0]) + math.log2(choices[1])
+    return found if bits >= SURE else []
 
 
 def _list(words: Iterable[str]) -> str:

@@ -1,10 +1,9 @@
 """Phrases: source words side by side that translate to one target word."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from equitrans.data.lexicon import places_of
+from equitrans.data.lexicon import places_of, shared_out
 from equitrans.data.pairs import Pair
 from equitrans.lexical import is_filler
 
@@ -16,12 +15,6 @@ COMMON = 0.5
 
 SHARED = 20_000
 """Number of pairs from which no target word is looked for that several phrases share out."""
-
-PARTS = 4
-"""Largest number of phrases and words that share out the pairs of a target word."""
-
-SURE = 4.0
-"""Bits by which it is no chance that phrases and words share out the pairs of a target word."""
 
 Words = tuple[str, ...]
 Place = tuple[int, ...]
@@ -119,34 +112,14 @@ def _sharing(
     others: int,
 ) -> dict[Words, Key]:
     """Phrases that share out the pairs of a target word among them, or with single words."""
-    inside, missing = {*place}, {*place}
+    inside = {*place}
     near = {g for i in place for g in (*_sequences(pairs[i].source), *zip(pairs[i].source))}
     sets: defaultdict[Place, list[Words]] = defaultdict(list)
     for g in sorted(near & places.keys()):
         if inside.issuperset(places[g]):
             sets[places[g]].append(g)
-    parts: list[Place] = []
-    for part in sorted(sets, key=lambda part: (-len(part), part)):
-        if len(missing.intersection(part)) > max(1, len(part) // 2):
-            parts.append(part)
-            missing.difference_update(part)
-    ways = log2_choices(len(pairs), len(place)) - sum(
-        log2_choices(len(place), len(part)) for part in parts[1:]
-    )
-    if missing or not 1 < len(parts) <= PARTS:
-        return {}
-    if ways - len(parts) * math.log2(len(places)) - math.log2(others) < SURE:
-        return {}
+    parts = shared_out(place, sets, len(pairs), (len(places), others))
     return {g: (t, part) for part in parts for g in sets[part] if len(g) > 1}
-
-
-def log2_choices(n: int, k: int) -> float:
-    """The binary logarithm of the number of ways to choose k of n.
-
-    >>> round(log2_choices(10, 2), 2)
-    5.49
-    """
-    return math.log2(math.comb(n, k))
 
 
 def _sequences(sentence: Words) -> Iterator[Words]:
