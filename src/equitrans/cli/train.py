@@ -63,6 +63,7 @@ def run(arguments: Sequence[str]) -> int:
     set_threads(asked.threads)
     device = find_device(asked.device)
     from equitrans.cli.progress import follow
+    from equitrans.cli.work import spread_over
     from equitrans.data import Rows
 
     if asked.tensorboard:
@@ -85,7 +86,8 @@ def run(arguments: Sequence[str]) -> int:
         return _written(steps, started.path / "tensorboard") if asked.tensorboard else steps
 
     try:
-        follow(start, console)
+        with spread_over(asked.workers, asked.ray):
+            follow(start, console)
     except KeyboardInterrupt:
         what = "continue" if started.has_checkpoint else "in the first epoch; start again"
         raise KeyboardInterrupt(
@@ -121,10 +123,10 @@ def _written(steps: Iterator["training.Step"], folder: Path) -> Iterator["traini
 
 def _refuse_changes(arguments: Sequence[str]) -> None:
     """Raise ConfigError for an option that would change the settings of a resumed run."""
-    allowed = ("--resume", "--device", "--threads", "--quiet", "--tensorboard")
+    allowed = ("--resume", "--device", "--threads", "--workers", "--ray", "--quiet")
     for argument in arguments:
         name = argument.partition("=")[0]
-        if name.startswith("--") and name not in allowed:
+        if name.startswith("--") and name not in (*allowed, "--tensorboard"):
             raise ConfigError(f"--resume uses the settings of the run; leave out {name}")
 
 
@@ -264,6 +266,8 @@ def _parser(settings: Settings) -> ArgumentParser:
     )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--threads", type=int, default=1, help="torch threads; 1 is fastest")
+    parser.add_argument("--workers", type=int, default=1, help="processes that learn rules")
+    parser.add_argument("--ray", type=str | None, help="a Ray cluster that learns rules, or local")
     parser.add_argument("--quiet", action="store_true", help="no notes and no progress")
     parser.add_argument(
         "--tensorboard", action="store_true", help="write RUN/tensorboard for TensorBoard"
@@ -298,19 +302,9 @@ def _run_config(asked: Any) -> RunConfig:
         "file": _absolute(asked.data),
         "classes": classes,
     }
-    names = (
-        "columns",
-        "characters",
-        "split_words",
-        "capitals",
-        "hold_out",
-        "validation",
-        "kind",
-        "seed",
-        "orbits",
-        "orbits_every",
-    )
-    settings |= {name: getattr(asked, name) for name in names}
+    names = ("columns", "characters", "split_words", "capitals", "hold_out", "validation")
+    others = ("kind", "seed", "orbits", "orbits_every")
+    settings |= {name: getattr(asked, name) for name in (*names, *others)}
     for section in ("model", "training"):
         settings |= {f"{section}.{n}": v for n, v in vars(getattr(asked, section)).items()}
     return RunConfig.from_settings(settings)

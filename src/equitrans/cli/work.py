@@ -4,7 +4,7 @@ import argparse
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from equitrans.cli.arguments import Parser, find_device
@@ -23,6 +23,8 @@ from equitrans.experiments import (
     perform,
     run_locally,
     run_on_ray,
+    spread_locally,
+    spread_on_ray,
 )
 
 
@@ -41,6 +43,17 @@ def add_work(parser: Parser) -> None:
         "--ray", metavar="ADDRESS", help="use a Ray cluster instead; 'local' starts one here"
     )
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
+
+
+@contextmanager
+def spread_over(workers: int, ray: str | None) -> Iterator[None]:
+    """Inside this block, rules are learned by several processes or on a Ray cluster."""
+    if ray is None and workers == 1:
+        yield
+        return
+    local = ray is None
+    with spread_locally(workers) if local else spread_on_ray(None if ray == "local" else ray):
+        yield
 
 
 class Work:

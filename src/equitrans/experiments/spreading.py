@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from equitrans.errors import RunError
+from equitrans.errors import ConfigError, RunError
 from equitrans.experiments.executors import (
     Failed,
     Lost,
@@ -25,6 +25,8 @@ def spread_locally(workers: int, *, retries: int = 2, least: int = LEAST) -> Ite
     """Inside this block, rules are learned by shards of forms in ``workers`` processes, which
     stay until its end. Fewer than ``least`` forms are not sent.
     """
+    if workers < 1:
+        raise ConfigError(f"workers is {workers}; it must be 1 or more")
     idle: list[Worker] = []
 
     def run(work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
