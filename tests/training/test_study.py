@@ -72,6 +72,11 @@ def test_the_page_names_classes_rules_unexplained_pairs_and_suggestions(study):
     assert len(content["held_out"]["answers"]) == len(PAIRS + WRONG)
 
 
+def test_the_page_says_that_no_question_is_open(study):
+    page = str(replace(study, suggestions=()))
+    assert "Write next\n  no question about these rules is open" in page
+
+
 def test_pairs_of_one_form_share_a_part(study):
     parts = divide(study.held.report.pairs, study.trained, 3, seed=1)
     forms = [{study.trained.template(pair.source) for pair in part} for part in parts]

@@ -104,12 +104,15 @@ def _parts(study: "Study") -> Iterator[tuple[str, list[str], list[Row]]]:
         )
     if study.warnings:
         yield "Warnings", [], [(warning,) for warning in study.warnings]
-    if study.suggestions:
-        yield (
-            "Write next",
-            ["their targets would teach the most; leave out what is no sentence of your language"],
-            [(text(each.source), "; ".join(each.reasons)) for each in study.suggestions],
-        )
+    yield (
+        "Write next",
+        [
+            "their targets would teach the most; leave out what is no sentence of your language"
+            if study.suggestions
+            else "no question about these rules is open: write sentences of kinds that no pair has"
+        ],
+        [(text(each.source), "; ".join(each.reasons)) for each in study.suggestions],
+    )
 
 
 def unexplained(trained: "Trained", most: int | None = None) -> tuple[tuple[Pair, str], ...]:
