@@ -9,7 +9,7 @@ that cost more than they save are dropped.
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -19,10 +19,18 @@ from equitrans.models.recursive.description import Code
 from equitrans.models.recursive.differences import translated_words
 from equitrans.models.recursive.fragments import fragments
 from equitrans.models.recursive.garbage import collected_rarely
+from equitrans.models.recursive.lowering import lowered, raised
 from equitrans.models.recursive.memory import Memory, ahead
 from equitrans.models.recursive.observe import Observation, Observations
 from equitrans.models.recursive.passes import Learner, Report
-from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
+from equitrans.models.recursive.rules import Grammar, Rule
+from equitrans.models.recursive.starts import (
+    class_words,
+    sequences,
+    single_word_rules,
+    suggests_juxtaposition,
+    variants,
+)
 
 SHORT = 100
 """Number of the shortest observations that choose among the starting grammars."""
@@ -32,6 +40,9 @@ LONG = 10
 
 FRAGMENT_STARTS = 3
 """Largest number of grammars of fragments that are tried."""
+
+LOWERED = 2
+"""Number of grammars that are tried in which words write what rules wrote."""
 
 UNEXPLAINED = 0.2
 """Share of pairs without an explanation; above it rules are looked for in another way."""
@@ -135,9 +146,16 @@ def _induce_from(
         )
         found.append(_induce(learner))
 
+    def try_variant(start: Grammar, best: Induction) -> Induction:
+        """The better one of a result and what follows from a variant, which else is forgotten."""
+        try_start(start)
+        if found[-1].bits >= best.bits:
+            found.pop()
+        return min(found, key=lambda induced: induced.bits)
+
     drafts = [
         _draft(Learner(short, code, Grammar([rule]), report=report, memory=memory))
-        for rule in ([] if starts else _class_words(short))
+        for rule in ([] if starts else class_words(short))
     ]
     least = min((bits for bits, _ in drafts), default=0.0)
     for bits, start in sorted(drafts, key=lambda draft: draft[0])[: 1 if quick else None]:
@@ -147,7 +165,7 @@ def _induce_from(
         try_start(start)
     if starts:
         # pieces of constituents may be fragments: they mislead where sentences explain themselves
-        try_start(Grammar(_class_words(short)))
+        try_start(Grammar(class_words(short)))
     if not starts and not (quick and drafts):
         try_start(Grammar())
     best = min(found, key=lambda induced: induced.bits)
@@ -162,21 +180,29 @@ def _induce_from(
         found = []
         try_start(best.grammar)
     if quick:
-        words = dict.fromkeys((*_class_words(short), *_single_word_rules(best.grammar)))
+        words = dict.fromkeys((*class_words(short), *single_word_rules(best.grammar)))
         try_start(Grammar(words))
         best = min(found, key=lambda induced: induced.bits)
     tried: set[Rule] = set()
     while not quick and not starts:
         best = min(found, key=lambda induced: induced.bits)
         known = {*best.grammar.rules, *tried}
-        rule = next((rule for rule in _class_words(short) if rule not in known), None)
+        rule = next((rule for rule in class_words(short) if rule not in known), None)
         if rule is None:
             break
         tried.add(rule)
-        try_start(Grammar([rule, *_single_word_rules(best.grammar)]))
-    if not (quick or starts or fragmented) and _suggests_juxtaposition(best.grammar):
-        try_start(Grammar(_single_word_rules(best.grammar)), juxtapose=True)
-        best = min(found, key=lambda induced: induced.bits)
+        try_start(Grammar([rule, *single_word_rules(best.grammar)]))
+    if not (quick or starts or fragmented):
+        if suggests_juxtaposition(best.grammar):
+            try_start(Grammar(single_word_rules(best.grammar)), juxtapose=True)
+            best = min(found, key=lambda induced: induced.bits)
+        # words with two forms, between which the rules around them choose
+        for start in lowered(best.grammar, best.lost)[:LOWERED]:
+            best = try_variant(start, best)
+        parses = [memory.parse(best.grammar, o.form, o.target) for o in short]
+        steps = {step for parsed in parses for step in parsed.steps}
+        for start in raised(best.grammar, steps)[:LOWERED]:
+            best = try_variant(start, best)
     settled = fragmented or ((quick or starts) and not best.lost)
     other = None if settled else _with_primitives(short, code, best, report)
     if other is not None:
@@ -187,7 +213,7 @@ def _induce_from(
         for induced in found
         if 0 <= induced.bits - best.bits < NEAR_TIE
     }
-    for grammar in _variants(best.grammar):
+    for grammar in variants(best.grammar):
         learner = Learner(short, best.code, grammar, memory=memory)
         more = learner.bits([o for o in short if not learner.parse(o).is_derived]) - best.bits
         if more < NEAR_TIE:
@@ -226,17 +252,6 @@ def bits_of(seen: Observations, induced: Induction) -> float:
     return induced.code.rules(induced.grammar.rules) + learner.loss(induced.lost)
 
 
-def _class_words(observations: Iterable[Observation]) -> list[Rule]:
-    """For every translated class, the rule that makes its words constituents."""
-    places = {
-        o.form[ord(atom)]
-        for o in observations
-        for atom in "".join(o.target)
-        if ord(atom) < CONSTANTS
-    }
-    return [Rule((symbol,), (0,)) for symbol in sorted(places)]
-
-
 def _with_primitives(
     short: Sequence[Observation], code: Code, plain: Induction, report: Report | None
 ) -> Induction | None:
@@ -245,13 +260,13 @@ def _with_primitives(
     None unless it takes clearly fewer bits than a plain grammar, and None without sequences: no
     word stands beside one of its own class.
     """
-    translated = {rule.left[0] for rule in _class_words(short)}
+    translated = {rule.left[0] for rule in class_words(short)}
     if not any(a == b and a in translated for o in short for a, b in pairwise(o.form)):
         return None
     code, memory = replace(code, primitives=True), Memory()
     best = plain
     for at_end in (True, False):
-        start = Grammar(_sequences(short, at_end))
+        start = Grammar(sequences(short, at_end))
         limit = GIVE_UP * best.bits
         learner = Learner(short, code, start, limit=limit, report=report, memory=memory)
         found = _induce(learner)
@@ -259,45 +274,6 @@ def _with_primitives(
         if saved > 0 and any(rule.has_primitives for rule in found.grammar.rules):
             best = found
     return None if best is plain else best
-
-
-def _sequences(observations: Iterable[Observation], at_end: bool) -> list[Rule]:
-    """The rules that make sequences of words of translated classes constituents, with the other
-    words of a sequence at the end or at the beginning.
-    """
-    words = _class_words(observations)
-    sides = [(*rule.left, HOLE) if at_end else (HOLE, *rule.left) for rule in words]
-    return [*words, *(Rule(side, (0, 1)) for side in sides)]
-
-
-def _variants(grammar: Grammar) -> Iterator[Grammar]:
-    """The grammar with a hole instead of a class whose words are constituents, in one rule; also
-    with the class in another hole of that rule, as in ``□ <c>`` and ``<c> □``.
-    """
-    alone = {rule.left[0] for rule in grammar.rules if len(rule.left) == 1 and rule.right == (0,)}
-    for rule in grammar.rules:
-        for p in [p for p, s in enumerate(rule.left) if s in alone and len(rule.left) > 1]:
-            more = [*rule.left]
-            more[p] = HOLE
-            lefts = [more, *([*more[:k], rule.left[p], *more[k + 1 :]] for k in rule.holes)]
-            for left in lefts:
-                new = Rule(tuple(left), rule.right)
-                yield Grammar(new if old == rule else old for old in grammar.rules)
-
-
-def _single_word_rules(grammar: Grammar) -> list[Rule]:
-    """The rules whose left side is a single word."""
-    return [rule for rule in grammar.rules if len(rule.left) == 1]
-
-
-def _suggests_juxtaposition(grammar: Grammar) -> bool:
-    """Whether two left sides differ by a hole at one end, as in ``a □`` and ``a``."""
-    lefts = {rule.left for rule in grammar.rules}
-    return any(
-        (left[0] == HOLE and left[1:] in lefts) or (left[-1] == HOLE and left[:-1] in lefts)
-        for left in lefts
-        if len(left) > 1
-    )
 
 
 def extend_grammar(
