@@ -6,7 +6,7 @@ import pytest
 
 from equitrans.data.adoption import adopt
 from equitrans.data.discovery import discover
-from equitrans.data.lexicon import Lexicon
+from equitrans.data.lexicon import Lexicon, shared_out
 from equitrans.data.pairs import Pair, as_pairs
 from equitrans.data.phrases import find_phrases
 
@@ -177,3 +177,18 @@ def test_words_that_stand_elsewhere_are_not_in_the_open_class():
         for a, b in [draw.sample(names, 2)]
     ]
     assert all("and" not in c.source for c in discover(pairs).classes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_commands_with_shuffled_targets_have_no_class_and_no_phrase(seed):
+    pairs = [*windows(seed, 60), *fetching(seed, 60)]
+    targets = [pair.target for pair in pairs]
+    random.Random(seed).shuffle(targets)
+    shuffled = [Pair(pair.source, t) for pair, t in zip(pairs, targets, strict=True)]
+    assert find_phrases(shuffled) == {}
+    assert discover(shuffled).classes == ()
+
+
+def test_words_that_share_out_a_translation_by_chance_are_no_forms():
+    assert shared_out((0, 1, 2, 3), [(0, 1), (2, 3)], 12, (40, 30)) == []
+    assert shared_out((0, 1, 2, 3), [(0, 1), (2, 3)], 4000, (40, 30)) == [(0, 1), (2, 3)]
