@@ -168,7 +168,7 @@ def test_no_file_is_longer_than_350_lines():
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 350, path
 
 
-def test_the_changelog_s_top_version_is_the_package_s():
+def test_changelog_and_citation_have_the_version_of_the_package():
     root = PACKAGE.parent.parent
     lines = (root / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
     top = next(line for line in lines if line.startswith("## [") and "Unreleased" not in line)
@@ -177,4 +177,8 @@ def test_the_changelog_s_top_version_is_the_package_s():
         for line in (root / "pyproject.toml").read_text().splitlines()
         if line.startswith("version")
     )
-    assert declared.split('"')[1] == top.split("[")[1].split("]")[0]
+    version = declared.split('"')[1]
+    assert version == top.split("[")[1].split("]")[0]
+    cited = (root / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    assert f"version: {version}" in cited
+    assert f"date-released: {top.split()[-1]}" in cited
