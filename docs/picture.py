@@ -20,7 +20,7 @@ from PIL import Image
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "equitrans"
 BASE = "base modules"
-BASE_MODULES = ("__init__", "errors", "files", "lexical", "notebook", "settings")
+BASE_MODULES = ("__init__", "errors", "files", "lexical", "notebook", "settings", "shards")
 COLOURS = {
     BASE: "#D0D0D0",
     "paper": "#0072B2",
