@@ -277,8 +277,8 @@ class Trees(Direct):
 
 
 def _usual(
-    rows: Sequence[tuple[Int[Tensor, " n"], Int[Tensor, " k"]]], x: int, y: int
-) -> Float[Tensor, "x y"]:
+    rows: Sequence[tuple[Int[Tensor, " _"], Int[Tensor, " _"]]], x: int, y: int
+) -> Float[Tensor, "{x} {y}"]:
     """The log-frequency of source words among those that nodes write, from the words of sources and
     nodes: the share of a node in a word is its frequency of that word (IBM's first model).
     """
