@@ -34,7 +34,8 @@ def misfit_warning(trained: Trained, pairs: Sequence[Pair], *, seed: int) -> str
     cure; None if all is well.
     """
     distinct = list(dict.fromkeys(pairs))
-    sample = random.Random(seed).sample(distinct, min(SAMPLE, len(distinct)))
+    # a draw of its own: callers that draw pairs with the same seed do not choose the sample
+    sample = random.Random(f"misfit {seed}").sample(distinct, min(SAMPLE, len(distinct)))
     right = sum(trained.evaluate(sample, width=1).right)
     if right >= ENOUGH * len(sample):
         return None
