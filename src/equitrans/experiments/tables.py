@@ -157,7 +157,7 @@ def _converged(found: Mapping[tuple[str, str], Sequence[Record]]) -> list[list[s
                 f"{len(good)} of {len(cell)}",
                 " ".join(shown),
                 f"{fmean(good):.2f}" if good else "",
-                f"{min(updates)}–{max(updates)}" if updates else "",
+                "–".join(dict.fromkeys(str(end(updates)) for end in (min, max) if updates)),
             ]
         )
     return rows
