@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
-from equitrans.data.lexicon import Lexicon, Places, places_of, shared_out
+from equitrans.data.lexicon import Lexicon, Places, count_together, places_of, shared_out
 from equitrans.data.pairs import Pair
 
 SURE = 4.0
@@ -26,12 +26,7 @@ def find_forms(
     open_targets = {t: set(place) for t, place in targets.items() if t not in lexicon.source}
     total = len(pairs)
     alone = {p.source[0]: p.target[0] for p in pairs if len(p.source) == len(p.target) == 1}
-    together: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for pair in pairs:
-        translations = [t for t in dict.fromkeys(pair.target) if t in open_targets]
-        for word in dict.fromkeys(pair.source):
-            if word in open_sources:
-                together[word].update(translations)
+    together = count_together(pairs, open_sources, open_targets)
     chance = math.log2(max(1, len(open_sources)) * max(1, len(open_targets)))
     best: defaultdict[str, list[str]] = defaultdict(list)
     for word, counts in together.items():

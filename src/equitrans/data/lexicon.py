@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,7 +65,7 @@ def find_lexicon(pairs: Sequence[Pair], *, tolerance: float = 0.2) -> Lexicon:
     settled |= copied
     open_sources = {w: p for w, p in sources.items() if w not in found and w not in missing}
     open_targets = {w: p for w, p in targets.items() if w not in settled}
-    together = _together(pairs, open_sources, open_targets)
+    together = count_together(pairs, open_sources, open_targets)
     for word, best in _mutual(together, open_sources, open_targets, tolerance).items():
         if rivals := _rivals(word, open_sources, best, open_targets):
             missing[word] = f"shares its translation {best} with {_list(rivals)}"
@@ -151,8 +151,8 @@ def _exact(sources: Places, targets: Places) -> tuple[dict[str, str], dict[str, 
     return found, missing, settled
 
 
-def _together(
-    pairs: Sequence[Pair], sources: Places, targets: Places
+def count_together(
+    pairs: Sequence[Pair], sources: Container[str], targets: Container[str]
 ) -> defaultdict[str, Counter[str]]:
     """The number of pairs in which two words occur together, in order of first appearance."""
     together: defaultdict[str, Counter[str]] = defaultdict(Counter)

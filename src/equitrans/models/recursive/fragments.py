@@ -14,6 +14,7 @@ from equitrans.models.recursive.chart import Target
 from equitrans.models.recursive.cooccurrence import find_translations
 from equitrans.models.recursive.observe import Observation
 from equitrans.models.recursive.rules import CONSTANTS, Form, constant, constant_word
+from equitrans.models.recursive.starts import translated_symbols
 
 LONGEST = 10
 """Largest number of words of a fragment."""
@@ -187,13 +188,7 @@ def fragments(observations: Sequence[Observation]) -> list[Observation]:
 
 def _translations(observations: Iterable[Observation]) -> dict[int, int]:
     """The target word of each source word of no class that has one."""
-    translated = {
-        o.form[ord(a)]
-        for o in observations
-        for atoms in o.target
-        for a in atoms
-        if ord(a) < CONSTANTS
-    }
+    translated = translated_symbols(observations)
     sources, targets = [], []
     for o in observations:
         sources.append(tuple(s for s in o.form if s not in translated))

@@ -6,16 +6,20 @@ from equitrans.models.recursive.observe import Observation
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Grammar, Rule
 
 
-def class_words(observations: Iterable[Observation]) -> list[Rule]:
-    """For every translated class, the rule that makes its words constituents."""
-    places = {
+def translated_symbols(observations: Iterable[Observation]) -> set[int]:
+    """The symbols of sources from which a target word may come."""
+    return {
         o.form[ord(atom)]
         for o in observations
         for atoms in o.target
         for atom in atoms
         if ord(atom) < CONSTANTS
     }
-    return [Rule((symbol,), (0,)) for symbol in sorted(places)]
+
+
+def class_words(observations: Iterable[Observation]) -> list[Rule]:
+    """For every translated class, the rule that makes its words constituents."""
+    return [Rule((symbol,), (0,)) for symbol in sorted(translated_symbols(observations))]
 
 
 def sequences(observations: Iterable[Observation], at_end: bool) -> list[Rule]:
