@@ -18,7 +18,7 @@ import torch
 from equitrans.data import Rows, load_split
 from equitrans.data.scan import CLASSES
 from equitrans.experiments.jobs import machine
-from equitrans.models import AttentionConfig, GordonConfig, TransducerConfig, build
+from equitrans.models import AttentionConfig, GordonConfig, RussinConfig, TransducerConfig, build
 from equitrans.models.configs import ModelConfig
 from equitrans.paper import Model, Symmetry
 from equitrans.training import TrainingConfig
@@ -30,6 +30,7 @@ SYMMETRY = Symmetry.of(CLASSES["verbs"], PAIRS)
 CONFIGS: dict[str, ModelConfig] = {
     "transducer": TransducerConfig(dropout=0.0, warm_start=0.2),
     "gordon": GordonConfig(hidden=8, teacher_forcing=1.0),
+    "russin": RussinConfig(semantics=16, syntax=16, dropout=0.0),
     "attention": AttentionConfig(embedding=16, hidden=16, dropout=0.0),
 }
 

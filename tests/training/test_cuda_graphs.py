@@ -96,6 +96,22 @@ def test_a_batch_at_its_fixed_size_has_the_same_loss_and_gradients(name):
     assert {narrow for _, narrow in sizes} == {True, False}
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_room_as_wide_as_the_longest_target_of_a_batch_gives_the_same_loss_and_gradients(name):
+    model = model_of(name)
+    data = data_of(model)
+    for batch in batches(data):
+        words = batch.target.shape[1] + 2
+        room = FixedBatch.for_training(data, "pairs", ROOM, device=CPU, words=words)
+        expected, gradients = descent(model, batch)
+        fixed = room.fill(batch)
+        assert fixed.target.shape == (ROOM, words)
+        found, others = descent(model, fixed)
+        assert_close(found, expected)
+        for one, other in zip(gradients, others, strict=True):
+            assert_close(one, other, 1e-10)
+
+
 def test_a_batch_of_forms_at_its_fixed_size_has_the_same_loss_and_gradients():
     model = model_of("transducer")
     data = data_of(model)

@@ -2,10 +2,13 @@
 
 The update of a small model is thousands of small kernels, and a GPU waits for Python to start each
 of them. A graph starts all of them at once. Its tensors have fixed shapes, so every batch is filled
-up to one size with padding words and with rows of weight zero, which do not change the result.
+up to one of a few sizes with padding words and with rows of weight zero, which do not change the
+result. There is a graph for each multiple of eight target words: the time of an update grows with
+the longest target of its batch.
 """
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Int
@@ -17,14 +20,19 @@ from equitrans.paper import PAD, Batch
 WARM_UP = 3
 """Number of updates before one is recorded; libraries choose their kernels in them."""
 
+STEP = 8
+"""Targets are filled up to a multiple of this number of words."""
+
 
 class FixedBatch:
     """A batch of fixed size, into which smaller batches of some data are copied."""
 
-    def __init__(self, data: Rows, *, rows: int, forms: int, device: torch.device) -> None:
+    def __init__(
+        self, data: Rows, *, rows: int, forms: int, words: int, device: torch.device
+    ) -> None:
         self.batch = Batch(
             source=data.source.new_zeros(rows, data.source.shape[1]),
-            target=data.target.new_zeros(rows, data.target.shape[1]),
+            target=data.target.new_zeros(rows, words),
             weight=data.weight.new_zeros(rows),
             form=data.form.new_zeros(rows),
             first=data.form.new_zeros(forms),
@@ -32,15 +40,24 @@ class FixedBatch:
 
     @classmethod
     def for_training(
-        cls, data: Rows, batching: Batching, size: int, *, device: torch.device
+        cls,
+        data: Rows,
+        batching: Batching,
+        size: int,
+        *,
+        device: torch.device,
+        words: int | None = None,
     ) -> "FixedBatch":
-        """A fixed batch that holds every training batch of ``size`` forms or pairs."""
+        """A fixed batch that holds every training batch of ``size`` forms or pairs whose targets
+        have up to ``words`` words, or any number.
+        """
         if batching == "pairs":
             rows = forms = min(size, len(data.row))
         else:
             forms = min(size, data.n_forms)
             rows = int(torch.bincount(data.form).topk(forms).values.sum())
-        return cls(data, rows=rows, forms=forms, device=device)
+        words = data.target.shape[1] if words is None else words
+        return cls(data, rows=rows, forms=forms, words=words, device=device)
 
     def fill(self, batch: Batch) -> Batch:
         """Copy a batch into the fixed one; spare rows repeat its first row with weight zero."""
@@ -60,32 +77,49 @@ def _filled_up(n: int, size: int) -> Int[Tensor, " size"]:
     return nn.functional.pad(torch.arange(n), (0, size - n))
 
 
-class Recorder:
-    """Makes updates; after WARM_UP updates of each phase of training it replays a CUDA graph."""
+@dataclass
+class _Recording:
+    """The updates of one size of batches: made so far, and the graph that repeats them."""
 
-    def __init__(self, fixed: FixedBatch) -> None:
-        self._fixed = fixed
+    fixed: FixedBatch
+    made: int = 0
+    graph: torch.cuda.CUDAGraph | None = None
+    loss: Tensor = field(default_factory=lambda: torch.empty(0))
+
+
+class Recorder:
+    """Makes updates; after WARM_UP updates of a size and a phase of training it replays a graph.
+
+    ``room`` makes a fixed batch for targets of some number of words.
+    """
+
+    def __init__(self, room: Callable[[int], FixedBatch]) -> None:
+        self._room = room
         self._phase: Hashable = object()  # differs from every phase of a model
-        self._made = 0
-        self._graph: torch.cuda.CUDAGraph | None = None
-        self._loss = torch.empty(0)
+        self._by_words: dict[int, _Recording] = {}
+        # graphs run one after the other and keep nothing but a loss, so they share their memory
+        self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(
         self, batch: Batch, descend: Callable[[Batch], Tensor], *, phase: Hashable
     ) -> Tensor:
         """Make an update with ``descend``; return its loss, which the next call overwrites."""
-        fixed = self._fixed.fill(batch)
         if phase != self._phase:
-            self._phase, self._made, self._graph = phase, 0, None
-        if self._made < WARM_UP:
-            self._made += 1
+            self._phase, self._by_words = phase, {}
+        words = -(-batch.target.shape[1] // STEP) * STEP
+        if words not in self._by_words:
+            self._by_words[words] = _Recording(self._room(words))
+        here = self._by_words[words]
+        fixed = here.fixed.fill(batch)
+        if here.made < WARM_UP:
+            here.made += 1
             return _aside(descend, fixed)
-        if self._graph is None:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
-                self._loss = descend(fixed)
-        self._graph.replay()
-        return self._loss
+        if here.graph is None:
+            here.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(here.graph, pool=self._pool):
+                here.loss = descend(fixed)
+        here.graph.replay()
+        return here.loss
 
 
 def _aside(descend: Callable[[Batch], Tensor], batch: Batch) -> Tensor:

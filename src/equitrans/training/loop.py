@@ -206,8 +206,8 @@ def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float
     total, weight = torch.zeros((), device=device), 0.0
     state.model.train()
     if state.recorder is None and _can_record(state.model):
-        fixed = FixedBatch.for_training(data, config.batching, config.batch, device=device)
-        state.recorder = Recorder(fixed)
+        room = partial(FixedBatch.for_training, data, config.batching, config.batch, device=device)
+        state.recorder = Recorder(lambda words: room(words=words))
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)  # for dropout
         for batch in batches:

@@ -66,6 +66,9 @@ def lstm_cell(
     gates: Float[Tensor, "b gates"], c: Float[Tensor, "b s"]
 ) -> tuple[Float[Tensor, "b s"], Float[Tensor, "b s"]]:
     """``c' = σ(f) c + σ(i) tanh g; h' = σ(o) tanh c'``, gates in torch's order i, f, g, o."""
+    if gates.is_cuda:  # one kernel, the one of nn.LSTMCell; on a CPU it does not exist
+        h, c, _ = torch.ops.aten._thnn_fused_lstm_cell(gates, torch.zeros_like(gates), c)
+        return h, c
     i, f, g, o = gates.unflatten(1, (4, -1)).unbind(1)
     c = torch.addcmul(f.sigmoid() * c, i.sigmoid(), g.tanh())
     return o.sigmoid() * c.tanh(), c
