@@ -3,8 +3,8 @@
 The update of a small model is thousands of small kernels, and a GPU waits for Python to start each
 of them. A graph starts all of them at once. Its tensors have fixed shapes, so every batch is filled
 up to one of a few sizes with padding words and with rows of weight zero, which do not change the
-result. There is a graph for each multiple of eight target words: the time of an update grows with
-the longest target of its batch.
+result. For batches of one pair there is a graph for each multiple of eight target words: the time of
+an update grows with the longest target of its batch.
 """
 
 from collections.abc import Callable, Hashable
@@ -21,7 +21,7 @@ WARM_UP = 3
 """Number of updates before one is recorded; libraries choose their kernels in them."""
 
 STEP = 8
-"""Targets are filled up to a multiple of this number of words."""
+"""The target of a batch of one pair is filled up to a multiple of this number of words."""
 
 
 class FixedBatch:
@@ -90,11 +90,11 @@ class _Recording:
 class Recorder:
     """Makes updates; after WARM_UP updates of a size and a phase of training it replays a graph.
 
-    ``room`` makes a fixed batch for targets of some number of words.
+    ``room`` makes a fixed batch for targets of some number of words, a multiple of ``step``.
     """
 
-    def __init__(self, room: Callable[[int], FixedBatch]) -> None:
-        self._room = room
+    def __init__(self, room: Callable[[int], FixedBatch], *, step: int) -> None:
+        self._room, self._step = room, step
         self._phase: Hashable = object()  # differs from every phase of a model
         self._by_words: dict[int, _Recording] = {}
         # graphs run one after the other and keep nothing but a loss, so they share their memory
@@ -106,7 +106,8 @@ class Recorder:
         """Make an update with ``descend``; return its loss, which the next call overwrites."""
         if phase != self._phase:
             self._phase, self._by_words = phase, {}
-        words = -(-batch.target.shape[1] // STEP) * STEP
+            self._pool = torch.cuda.graph_pool_handle()
+        words = -(-batch.target.shape[1] // self._step) * self._step
         if words not in self._by_words:
             self._by_words[words] = _Recording(self._room(words))
         here = self._by_words[words]

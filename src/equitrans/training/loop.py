@@ -22,7 +22,7 @@ from equitrans.errors import DivergenceError
 from equitrans.models import Lane
 from equitrans.paper import Batch, Model, Moment
 from equitrans.training.config import TrainingConfig
-from equitrans.training.cuda_graphs import FixedBatch, Recorder
+from equitrans.training.cuda_graphs import STEP, FixedBatch, Recorder
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,8 @@ def _epoch(state: TrainState, data: Rows, config: TrainingConfig, started: float
     state.model.train()
     if state.recorder is None and _can_record(state.model):
         room = partial(FixedBatch.for_training, data, config.batching, config.batch, device=device)
-        state.recorder = Recorder(lambda words: room(words=words))
+        step = STEP if config.batch == 1 else data.target.shape[1]
+        state.recorder = Recorder(lambda words: room(words=words), step=step)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)  # for dropout
         for batch in batches:
