@@ -131,7 +131,7 @@ def test_page_opens_on_a_summary_with_an_example_and_a_form_for_suggestions(open
     field.fill(" I_WALK  ")
     lines = page.get_by_label("Lines for the file of pairs")
     expect(lines).to_have_value(f"{source}\tI_WALK")
-    page.locator(".cards a").click()
+    page.locator(".class", has_text="An example").get_by_role("link").click()
     expect(page.locator(".said .word").first).to_be_visible()
     expect(page.get_by_role("tab", name="Alignment")).to_have_attribute("aria-selected", "true")
 
@@ -285,6 +285,9 @@ def test_slider_shows_orbits_over_epochs(open_page):
 
 def test_run_without_recorded_orbits_shows_how_to_record_them(open_page):
     page = open_page("?run=rules&command=walk+and+run&tab=orbits")
+    expect(page.locator(".orbit").first).to_be_visible()
+    assert not page.get_by_text("Nothing was recorded").count()
+    page = open_page("?run=attention&command=walk+and+run&tab=orbits")
     expect(page.get_by_text("Nothing was recorded through training.")).to_be_visible()
     expect(page.get_by_text('--orbits "walk and run"')).to_be_visible()
     expect(page.locator(".orbit").first).to_be_visible()
@@ -372,8 +375,11 @@ def test_unknown_word_and_unknown_run_have_links_to_repair_them(open_page):
     expect(page.locator(".token.unknown")).to_have_text("blick")
     page.get_by_role("alert").get_by_role("link", name="add it to a class").click()
     expect(page.get_by_label("its translation")).to_have_attribute("placeholder", "like I_WALK")
+    expect(page.get_by_label("word", exact=True)).to_have_value("blick")
+    page = open_page("?command=blick+and+zonk")
+    expect(page.locator(".token.unknown")).to_have_text(["blick", "zonk"])
     page = open_page("?run=gone&command=jump")
-    expect(page.get_by_role("alert")).to_contain_text("There is no run gone here.")
+    expect(page.get_by_role("alert")).to_contain_text("There is no model 'gone' here.")
     page.get_by_role("alert").get_by_role("link", name="jump").click()
     expect(page.locator(".said")).to_contain_text("I_JUMP")
 

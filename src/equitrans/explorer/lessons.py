@@ -103,7 +103,10 @@ class Lessons:
         self._registry.entries[name] = Entry(name, after, None, given)
         sources = list(dict.fromkeys(pair.source for pair in pairs))
         texts = [
-            [p.reason or model.text(p.words) for p in model.predict(sources)]
+            [
+                f"refused: {p.reason}" if p.refused else model.text(p.words)
+                for p in model.predict(sources)
+            ]
             for model in (before, after)
         ]
         changed = [

@@ -58,10 +58,11 @@ class Suggestions:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a command, and the name of its class or None."""
+    """A word of a command, the name of its class or None, and whether the model knows the word."""
 
     text: str
     home: str | None
+    known: bool
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ tried as an example."""
 def summary(entry: Entry) -> Summary:
     """Return what is known about a model: figures, rules, unexplained pairs, warnings."""
     trained, grammar = entry.trained, entry.trained.grammar
-    example: str | None = next(iter(entry.suggest("")), None)
+    examples = entry.suggest("")
+    example: str | None = next(iter(examples), None)
     if grammar is None:
         return Summary(_figures(trained.origin.figures), (), 0, 0, (), (), (), example)
     rules = sorted(zip(grammar.texts, grammar.support, strict=True), key=lambda row: -row[1])
@@ -24,6 +25,8 @@ def summary(entry: Entry) -> Summary:
     if grammar.texts:
         suggestions = sentences_to_ask(trained, TRIED, pairs) if pairs else trained.suggest(TRIED)
     found = [Suggested(trained.text(each.source), each.reasons) for each in suggestions]
+    wrong = {trained.text(source) for (source, _), _ in grammar.exceptions}
+    example = next((each for each in examples if each not in wrong), example)
     if example is None:
         answers = zip(found, trained.predict([each.source for each in found]), strict=True)
         example = next((each.source for each, answer in answers if not answer.refused), None)
@@ -53,5 +56,7 @@ def _figures(figures: Figures) -> tuple[str, ...]:
     if figures.valid_accuracy is not None:
         found.append(f"{100 * figures.valid_accuracy:.1f} % of the validation pairs right")
     if figures.train_pairs is not None:
-        found.append(f"learned from {figures.train_pairs} pairs")
+        found.append(f"learned from {figures.train_pairs:,} pairs")
+    if figures.exact_match is None and figures.valid_accuracy is None:
+        found.append("not tested on pairs that it had not seen")
     return tuple(found)

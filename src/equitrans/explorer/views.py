@@ -120,7 +120,12 @@ def answer(trained: Trained, words: Words, best: Sequence[Prediction]) -> Answer
         read = trained.reading.source(words)
     return Answer(
         command=trained.text(words),
-        words=tuple(map(Word, map(read.spell, read.symbols), homes(trained, read.symbols))),
+        words=tuple(
+            Word(text, home, home is not None or best[0].reason is None or _knows(trained, text))
+            for text, home in zip(
+                map(read.spell, read.symbols), homes(trained, read.symbols), strict=True
+            )
+        ),
         template=" ".join(trained.symmetry.template(read.symbols)),
         best=tuple(
             Guess(p.words, p.log_prob, math.exp(p.log_prob), p.finished, p.by)
@@ -129,6 +134,15 @@ def answer(trained: Trained, words: Words, best: Sequence[Prediction]) -> Answer
         ),
         reason=best[0].reason,
     )
+
+
+def _knows(trained: Trained, word: str) -> bool:
+    """Whether a model can read a word that stands alone."""
+    try:
+        symbols = trained.reading.source((word,)).symbols
+    except DataError:
+        return False
+    return all(symbol in trained.symmetry.source.index for symbol in symbols)
 
 
 def best_pair(answer: Answer) -> Pair:

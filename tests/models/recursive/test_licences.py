@@ -184,6 +184,21 @@ def test_a_grammar_of_one_category_prints_plain_holes(trained):
     assert names.rules(grammar, licences) == (names.rule(grammar.rules[0]),)
 
 
+def test_a_hole_names_few_categories(trained):
+    symmetry = trained.symmetry
+    numbers = map(symmetry.source.index.__getitem__, ("put", "take", "on", "saw"))
+    put, take, on, saw = map(symmetry.source_classes.__getitem__, numbers)
+    grammar = Grammar(
+        [*(Rule((word, HOLE), (~5, 1)) for word in (put, take, on)), Rule((saw,), (0,))]
+    )
+    needed = {(*ROOT, 0), (*ROOT, 1), (0, 0, 1), (0, 0, 2), (1, 0, 2), (2, 0, 3)}
+    licences, names = Licences(grammar, frozenset(needed)), Names(symmetry)
+    assert names.categories(grammar, licences) == ["sentence1", "sentence2", "tool"]
+    lefts = [text.partition(" →")[0] for text in names.rules(grammar, licences)]
+    # all that stands at the root is one name, not sentence1|sentence2
+    assert lefts == ["put □sentence", "take □sentence2", "on □tool", "<tool>"]
+
+
 # --- suggestions
 
 

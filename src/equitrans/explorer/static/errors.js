@@ -1,7 +1,7 @@
 // Mistakes on the test pairs, found in the background.
 
 import { ofRun } from "./api.js";
-import { count, h, note, plainTable, problem, targetWords } from "./dom.js";
+import { count, differing, folded, h, note, plainTable, problem, targetWords } from "./dom.js";
 import { follow, go, state, toCommand } from "./state.js";
 
 export async function errorsView(model, again) {
@@ -55,21 +55,29 @@ export async function differencesView([one, other], again) {
   if (found.state === "working") again(600);
   const parts = [h("h3", {}, "Where the models differ"),
     h("p", { class: "count" }, h("b", {}, count(found.differing, "sentence")),
-      ` of the ${found.test_set}${found.done < found.of ? `, ${found.done} of ${found.of} asked so far` : ` (${found.of})`} · right: ${one.name} ${found.right[0]}, ${other.name} ${found.right[1]}`)];
+      ` of the ${found.test_set}${found.done < found.of ? `, ${found.done.toLocaleString("en")} of ${found.of.toLocaleString("en")} asked so far` : ` (${found.of.toLocaleString("en")})`} · right: ${one.name} ${found.right[0].toLocaleString("en")}, ${other.name} ${found.right[1].toLocaleString("en")}`)];
   if (found.state === "failed") parts.push(problem(found.missing));
   if (found.sentences.length) {
     const some = found.differing > found.sentences.length ? `, the first ${found.sentences.length}` : "";
-    parts.push(plainTable(`Sentences that the models answer differently${some}`, ["sentence", "target", one.name, other.name],
-      found.sentences.map((s) => [h("a", follow(toCommand(s.command, { tab: "alignment" })), s.command), s.target,
-        ...[s.one, s.other].map((said, i) => (s.right[i] ? `✓ ${said}` : said))])));
+    parts.push(...folded(found.sentences, 10, (rows) => plainTable(`Sentences that the models answer differently${some}`, ["sentence", "target", one.name, other.name],
+      rows.map((s) => [h("a", follow(toCommand(s.command, { tab: "alignment" })), s.command), h("span", { class: "words" }, targetWords(s.target.split(" "))),
+        ...[s.one, s.other].map((said, i) => answered(said, s, s.right[i]))]))));
   } else if (found.state === "done") parts.push(note("Both models give the same answers."));
   return parts;
 }
 
+// An answer in the list of differences: that it is right, or its words, marked where they are wrong.
+function answered(said, { target }, right) {
+  if (right) return h("span", { class: "right" }, "✓ right");
+  if (said.startsWith("refused: ")) return h("span", { class: "muted" }, said);
+  const words = said.split(" ");
+  return h("span", { class: "words" }, targetWords(words, differing(words, target.split(" "))));
+}
+
 function line(name, words, others, model, command) {
   const shown = h("span", { class: "words" },
-    targetWords(words, (m) => !others || others[m] !== words[m]));
+    targetWords(words, differing(words, others ?? [])));
   return h("div", { class: "line" }, command
-    ? h("a", { class: "muted", ...follow(toCommand(command, { tab: "alignment", target: words.join(model.characters ? "" : " ") })) }, name)
+    ? h("a", { class: "muted", title: "show the alignment of the expected target", ...follow(toCommand(command, { tab: "alignment", target: words.join(model.characters ? "" : " ") })) }, name)
     : h("span", { class: "muted" }, name), shown);
 }

@@ -77,7 +77,7 @@ export function heatMap({ label, corner, rows, columns, value, read, blocks = []
   at = start;
   cells[start[0]][start[1]].tabIndex = 0;
   return h("div", { class: "map" },
-    h("div", {}, pannable("The picture", table, { narrow: () => table.classList.add("dense") })),
+    h("div", {}, pannable("The picture", table, { narrow: tall || rows.length > 26 ? null : "dense" })),
     h("aside", { class: "beside", "aria-label": "Selected cell" }, readout,
       h("div", { class: "ramp", "aria-hidden": "true" },
         h("span", {}, "0"), h("i", {}), h("span", {}, "1"))));

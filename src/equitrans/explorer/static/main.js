@@ -1,7 +1,7 @@
 // The page: reads the address, asks the server, and shows one model or two models side by side.
 
 import { get, ofRun } from "./api.js";
-import { byId, h, note, problem } from "./dom.js";
+import { byId, differing, h, note, problem } from "./dom.js";
 import { differencesView, errorsView } from "./errors.js";
 import { orbitsView } from "./orbits.js";
 import { alignmentView, derivationView, tableView } from "./pictures.js";
@@ -34,7 +34,7 @@ async function chosen() {
   return Promise.all(names.map(async (name) => {
     const model = models.find((one) => one.name === name);
     if (!model) {
-      return { name, classes: [], trouble: `There is no run ${name} here.` };
+      return { name, classes: [], trouble: `There is no model '${name}' here.` };
     }
     if (!state.add.length) return model;
     try {
@@ -52,20 +52,22 @@ async function render() {
   renderChoices();
   const shown = await chosen();
   if (mine !== turn) return;
+  if (state.add.length && shown[0].about) renderPicks(shown[0]);
   const answers = shown.map((model) => pane(model, shown.length > 1, () => answerOf(model)));
   const views = viewsOf(shown, mine);
+  const first = views.length - answers.length;
   await Promise.all([
     fill(byId("answers"), answers, mine),
-    fill(byId("views"), views.map((view, i) => (i < answers.length ? once(view, answers[i]) : view)), mine),
+    fill(byId("views"), views.map((view, i) => (i < first ? view : once(view, answers[i - first]))), mine),
   ]);
   if (mine === turn) await renderVerdict(shown, mine);
 }
 
-// One view per model; with two models, the errors have a third one: where the models differ.
+// One view per model; with two models, another one stands before the errors: where the models differ.
 function viewsOf(shown, mine) {
   const views = shown.map((model) => pane(model, false, () => viewOf(model, mine)));
   if (shown.length > 1 && tab()[0] === "errors" && !shown.some((model) => model.trouble)) {
-    views.push(pane({ ...shown[0], name: "differences", wide: true }, false, () => differencesView(shown, againIn(mine))));
+    views.unshift(pane({ ...shown[0], name: "differences", wide: true }, false, () => differencesView(shown, againIn(mine))));
   }
   return views;
 }
@@ -74,7 +76,7 @@ function viewsOf(shown, mine) {
 async function once(view, answer) {
   const told = (element) => element.querySelector(":scope > .problem")?.textContent;
   const [below, above] = await Promise.all([view, answer]);
-  if (told(below) && told(above)?.endsWith(told(below))) below.replaceChildren(note("There is nothing to show for this command."));
+  if (told(below) && told(above)?.endsWith(told(below))) below.replaceChildren(note(state.command.trim() ? "There is nothing to show for this command." : "There is nothing to show."));
   return below;
 }
 
@@ -119,7 +121,7 @@ function wayOut(message, model) {
   const [, wrong, right] = /^unknown word '(.+)'; did you mean '(.+)'\?$/.exec(message) ?? [];
   if (!right) {
     return /^unknown word '/.test(message) && model.classes.length
-      ? [h("a", { class: "chip", ...follow({ tab: "words" }) }, "add it to a class")] : [];
+      ? [h("a", { class: "chip", ...follow({ tab: "words", new: /^unknown word '(.+?)'/.exec(message)[1] }) }, "add it to a class")] : [];
   }
   const mended = state.command.split(/\s+/).map((word) => (word === wrong ? right : word)).join(" ");
   return [h("a", { class: "chip", ...follow(toCommand(mended)) }, mended)];
@@ -158,10 +160,10 @@ async function renderVerdict(shown, mine) {
   verdict.classList.toggle("differ", one !== other);
   verdict.hidden = false;
   const [left, right] = [...byId("answers").querySelectorAll(".said")].map((said) => [...said.querySelectorAll(".word")]);
-  for (let m = 0; left && right && m < Math.max(left.length, right.length); m += 1) {
-    const differs = left[m]?.textContent !== right[m]?.textContent;
-    left[m]?.classList.toggle("moved", differs);
-    right[m]?.classList.toggle("moved", differs);
+  if (!left || !right) return;
+  for (const [here, there] of [[left, right], [right, left]]) {
+    const marked = differing(...[here, there].map((words) => words.map((word) => word.textContent)));
+    here.forEach((word, m) => word.classList.toggle("moved", marked(m)));
   }
 }
 
@@ -185,16 +187,15 @@ function renderChoices() {
     strip.scrollLeft = Math.max(0, button.offsetLeft - strip.offsetLeft - strip.clientWidth / 3);
   }
   document.title = `${state.command ? `${state.command} · ` : ""}${name} · equitrans explorer`;
-  renderPicks(name);
+  renderPicks(models.find((one) => one.name === name));
 }
 
-async function renderPicks(name) {
-  const model = models.find((one) => one.name === name);
+async function renderPicks(model) {
   if (!model) return byId("picks").replaceChildren();
   const chips = (label, texts, make) => [h("span", { class: "muted" }, label), ...texts.map((text) =>
     h("button", { type: "button", class: "chip", on: { click: () => go(toCommand(make(text))) } }, text))];
   if (!state.command.trim()) {
-    const { commands } = await ofRun(name, "commands", { like: "" }).catch(() => ({ commands: [] }));
+    const { commands } = await ofRun(model.name, "commands", { like: "" }).catch(() => ({ commands: [] }));
     if (state.command.trim()) return;
     byId("picks").replaceChildren(...(commands.length
       ? chips("try", commands.slice(0, 6), (text) => text)

@@ -9,18 +9,18 @@ export async function orbitsView(model) {
   const current = state.command.trim().replace(/\s+/g, " ");
   const covers = recorded.sources.includes(current);
   const parts = [h("p", { class: "intro" },
-    "All commands of the same form. The commands in an inner box are one orbit in theory. The commands in an outer box have the same likelihood under this model.")];
+    "All commands of the same form. The commands in an inner box are one orbit in theory: the group takes each to each. The commands in an outer box have the same likelihood under this model.")];
   if (covers && !state.add.length) {
     parts.push(...(await overTime(model, recorded)));
     return parts;
   }
   const found = await ofRun(model.name, "orbits", { command: state.command, add: state.add });
-  if (found.missing) parts.push(note(found.missing));
+  if (found.missing) parts.splice(0, 1, note(found.missing));
   else parts.push(summary(found.members, found.promised), boxes(found.members));
   if (recorded.sentence) {
     parts.push(note("This run recorded ",
       h("a", follow(toCommand(recorded.sentence)), recorded.sentence), " through training."));
-  } else {
+  } else if (!model.has_derivations) {
     parts.push(note(`${recorded.missing} To see orbits form, train with `,
       h("code", {}, `equitrans train … --orbits "${current}" --orbits-every 2`), "."));
   }
@@ -62,7 +62,8 @@ async function overTime(model, recorded) {
     }
   }
   move(at);
-  return [h("div", { class: "epochs", style: { "--n": String(moments.length) } }, label, strip, slider), body];
+  return [h("div", { class: "epochs", style: { "--n": String(moments.length) } }, label, strip, slider,
+    h("small", {}, "A column is a recorded epoch, and each of its blocks an observed orbit.")), body];
 }
 
 function sizes(numbers) {
@@ -91,7 +92,7 @@ function boxes(members) {
     const loss = losses.length ? Math.min(...losses).toPrecision(5) : "∞";
     return h("section", { class: "orbit", "aria-label": `observed orbit of ${count(orbit.length, "pair")}` },
       h("h3", {}, count(orbit.length, "pair"), h("small", {}, `−log p ${loss}`)),
-      h("div", { class: "inner" }, group(orbit, "theoretical").map((part) => h("ul", {},
+      h("div", { class: "inner" }, group(orbit, "theoretical").map((part) => h("ul", { class: part.length > 12 ? "tall" : null },
         part.map((m) => h("li", {}, h("a", {
           ...follow(toCommand(m.source)), title: m.target ?? null,
           "aria-current": m.source === state.command ? "true" : null,

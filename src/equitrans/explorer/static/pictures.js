@@ -1,7 +1,7 @@
 // Alignment, table and derivation.
 
 import { ofRun } from "./api.js";
-import { count, h, note, pannable, probability } from "./dom.js";
+import { count, h, note, pannable, plainTable, probability } from "./dom.js";
 import { heatMap } from "./heat.js";
 import { follow, state } from "./state.js";
 
@@ -13,10 +13,10 @@ export async function alignmentView(model) {
   const rules = model.has_derivations && model.kind !== "lane";
   const words = (m, n) => `${found.target[m]} ← ${found.source[n]}`;
   const intro = found.soft
-    ? "Attention: the weight of each source position when the model writes each word."
-    : "p(a | x, y): the source position that each target word comes from. The stronger the colour, the likelier.";
+    ? "Attention: the weight of each source word (columns) when the model writes each target word (rows)."
+    : "The source word (columns) that each target word (rows) comes from: the stronger the colour, the likelier, p(a | x, y).";
   return [
-    h("p", { class: "intro" }, intro, state.target ? [" Target: ", h("q", {}, state.target), " · ",
+    h("p", { class: "intro" }, intro, " BOS and EOS mark the beginning and the end.", state.target ? [" Target: ", h("q", {}, state.target), " · ",
       h("a", follow({ target: "" }), "back to the prediction"), "."] : null),
     heatMap({
       label: "Alignment: target words in rows, source words in columns",
@@ -85,10 +85,7 @@ export async function derivationView(model) {
           h("span", { class: "hidden" }, ` over ${found.words.slice(node.start, node.stop).join(" ")}`))),
         found.words.map((word, n) => h("li", { class: "leaf", style: place(n, n + 1, deepest + 2) }, word))),
       { tabindex: "0", role: "group", "aria-label": "Derivation tree" }),
-    lane ? null : h("table", { class: "plain" },
-      h("caption", {}, `Rules of this derivation, and the number of training pairs that use each. The command has ${count(found.alignments, "alignment")}.`),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "rule"), h("th", { scope: "col" }, "pairs"))),
-      h("tbody", {}, [...used].map(([rule, support]) =>
-        h("tr", {}, h("td", {}, h("code", {}, rule)), h("td", { class: "number" }, support.toLocaleString("en")))))),
+    lane ? null : plainTable(`Rules of this derivation, and the number of training pairs that use each. The rules align the command in ${count(found.alignments, "way")}.`,
+      ["rule", "pairs"], [...used].map(([rule, support]) => [h("code", {}, rule), support])),
   ];
 }

@@ -23,16 +23,16 @@ export function answerView(model, answer) {
   const said = h("div", { class: "said" },
     h("span", { class: "arrow", "aria-label": "becomes" }, "→"),
     h("div", { class: "words" }, targetWords(first.words)),
-    h("span", { class: "chance", title: "p(y | x)" }, `p ${equals(first.prob)}`));
+    h("span", { class: "chance", title: "p(y | x): the probability of this target, given the command" }, `p ${equals(first.prob)}`));
   parts.push(said, pointing(model, answer, parts[0], said));
   if (others.length && first.prob < SURE * others[0].prob) {
-    parts.push(note("Doubtful: another target is nearly as likely. The other guesses have it."));
+    parts.push(note("Doubtful: another target is nearly as likely. It is among the other guesses."));
   }
   if (first.by === "second") parts.push(note("No rules derive this command: the second model answered."));
   if (!first.finished) parts.push(note("Cut off: the prediction reached the maximum length before its end."));
-  parts.push(
+  parts.push(!others.length ? h("p", { class: "others muted" }, "no other guess") :
     h("details", { class: "others" },
-      h("summary", {}, others.length ? `${count(others.length, "other guess", "other guesses")}` : "no other guess"),
+      h("summary", {}, count(others.length, "other guess", "other guesses")),
       h("ol", {}, answer.best.map((guess) =>
         h("li", {},
           h("span", { class: "bar", style: { "--p": guess.prob.toFixed(4) } }),
@@ -45,7 +45,7 @@ export function answerView(model, answer) {
 
 // Pointing at a word of the output lights the word that it comes from, and names the rule.
 function pointing(model, answer, sentence, said) {
-  const line = h("p", { class: "origin", role: "status" });
+  const line = h("p", { class: "origin", role: "status" }, "Point at a word of the output, or tap it, to see where it comes from.");
   const asked = { command: state.command, add: state.add };
   const clear = () => [sentence, said].forEach((part) =>
     part.querySelectorAll(".lit").forEach((word) => word.classList.remove("lit")));
@@ -97,7 +97,7 @@ function pieces(words, target) {
 function token(model, answer, word, n, swaps) {
   const home = model.classes.find((c) => c.name === word.home);
   if (!home) {
-    const isUnknown = answer.reason?.startsWith(`unknown word '${word.text}'`);
+    const isUnknown = !word.known || answer.reason?.startsWith(`unknown word '${word.text}'`);
     return h("span", { class: isUnknown ? "token unknown" : "token", title: isUnknown ? "unknown word" : null }, word.text);
   }
   const others = home.source.filter((other) => other !== word.text);

@@ -1,6 +1,6 @@
 // The state of the page. The address contains all of it, so every view is a link.
 
-const SINGLE = ["run", "with", "command", "tab", "from", "target", "epoch", "template", "page"];
+const SINGLE = ["run", "with", "command", "tab", "from", "target", "epoch", "template", "page", "new"];
 const listeners = [];
 
 export const state = {};
@@ -51,4 +51,4 @@ export function onChange(listener) {
 
 // Change the command, and reset everything that belongs to the previous one.
 export const toCommand = (command, more = {}) =>
-  ({ command, from: "", target: "", epoch: "", ...more });
+  ({ command, from: "", target: "", epoch: "", new: "", ...more });

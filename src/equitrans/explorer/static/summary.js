@@ -1,7 +1,7 @@
 // The summary of a model: figures, classes, rules, unexplained pairs, warnings, what to write next.
 
 import { ofRun, Problem } from "./api.js";
-import { count, h, note, plainTable, problem, targetWords } from "./dom.js";
+import { count, folded, h, note, plainTable, problem, targetWords } from "./dom.js";
 import { follow, toCommand } from "./state.js";
 
 export async function summaryView(model) {
@@ -9,10 +9,9 @@ export async function summaryView(model) {
   return [
     h("p", { class: "intro" }, "Type a command above, or pick one. This is what is known about the model."),
     h("div", { class: "cards" },
-      card("Figures", facts(found.figures.length ? found.figures
-        : ["none: the model was not tested; the tab Errors tests it on the pairs of its run"])),
+      card("Figures", facts(found.figures), model.has_data ? h("p", {}, h("a", follow({ tab: "errors" }), "Test it on its pairs")) : null),
       card("Classes", facts(model.classes.length
-        ? model.classes.map((c) => `${c.name}: ${c.source.slice(0, 4).join(", ") || "words that a sentence brings"}${c.source.length > 4 ? ` and ${c.source.length - 4} more` : ""}`)
+        ? model.classes.map((c) => `${c.name}: ${c.source.slice(0, 4).join(", ") || "words that a sentence brings"}${c.source.length > 4 ? ` and ${(c.source.length - 4).toLocaleString("en")} more` : ""}`)
         : ["none: no words can be exchanged"])),
       await example(model, found.example)),
     found.rules.length ? rules(found) : null,
@@ -22,7 +21,7 @@ export async function summaryView(model) {
   ];
 }
 
-const card = (title, content) => h("section", { class: "class" }, h("h3", {}, title), content);
+const card = (title, ...content) => h("section", { class: "class" }, h("h3", {}, title), ...content);
 const facts = (texts) => h("ul", {}, texts.map((text) => h("li", {}, text)));
 
 async function example(model, command) {
@@ -31,14 +30,17 @@ async function example(model, command) {
   if (!answer) return null;
   return card("An example", h("div", {},
     h("a", follow(toCommand(command)), command),
-    answer.reason === null ? h("div", { class: "words" }, targetWords(answer.best[0].words))
+    answer.reason === null ? h("div", { class: "words" }, targetWords(answer.best[0].words, () => false, 16))
       : note(`refused: ${answer.reason}`)));
 }
 
 function rules(found) {
   const explained = found.pairs - found.unexplained;
-  return plainTable(`Rules; they explain ${explained} of ${count(found.pairs, "pair")}. A □ is a part of the sentence. The numbers after an arrow are places before it, counted from 0; 'words' are written as they are.`, ["rule", "pairs"],
-    found.rules.map(({ rule, support }) => [h("code", {}, rule), support.toLocaleString("en")]));
+  const caption = `Rules; they explain ${explained.toLocaleString("en")} of ${count(found.pairs, "pair")}. `
+    + "A □ is a part of the sentence that another rule reads, and <name> is a word of that class; "
+    + "the numbers after an arrow are places before it, counted from 0; 'words' are written as they are. Beside each rule is the number of pairs that use it.";
+  return folded(found.rules, 20, (rows) => plainTable(caption, ["rule", "pairs"],
+    rows.map(({ rule, support }) => [h("code", {}, rule), support])));
 }
 
 function warnings(found) {
@@ -49,17 +51,18 @@ function warnings(found) {
 const FEW = 4;
 
 function unexplained(found) {
-  return plainTable(`Unexplained: ${count(found.unexplained, "pair")}`, ["source", "target", "reason"],
-    found.exceptions.map((pair) => [h("a", follow(toCommand(pair.source)), pair.source), pair.target, pair.reason]));
+  return folded(found.exceptions, 10, (rows) => plainTable(`Unexplained: ${count(found.unexplained, "pair")}`, ["source", "target", "reason"],
+    rows.map((pair) => [h("a", follow(toCommand(pair.source)), pair.source), pair.target, pair.reason])));
 }
 
 // A form for the targets of suggested sentences: it writes lines for the file of pairs, and learns again with them.
 function suggestions(model, found) {
-  const lines = h("textarea", { readonly: true, rows: String(found.length), "aria-label": "Lines for the file of pairs" });
+  const lines = h("textarea", { readonly: true, wrap: "off", "aria-label": "Lines for the file of pairs" });
   const inputs = found.map(({ source }) => h("input", { type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false", "aria-label": `target of ${source}`, placeholder: "its target" }));
   const write = () => {
     lines.value = found.map(({ source }, i) => [source, inputs[i].value.trim()])
       .filter(([, target]) => target).map((pair) => pair.join("\t")).join("\n");
+    lines.rows = Math.max(2, lines.value.split("\n").length);
     result.hidden = !lines.value;
   };
   const changes = h("div", { role: "status" });
@@ -95,7 +98,7 @@ async function relearn(model, answers, place) {
   }
   if (found.state === "failed") throw new Problem(found.problem);
   dispatchEvent(new Event("models"));
-  const list = (title, gained, lost) => card(title, gained.length + lost.length ? h("ul", { class: "change" },
+  const list = (title, gained, lost) => card(`${title}: ${gained.length} new, ${lost.length} gone`, gained.length + lost.length ? h("ul", { class: "change" },
     gained.map((text) => h("li", { class: "gained" }, h("span", { class: "hidden" }, "new: "), text)),
     lost.map((text) => h("li", { class: "lost" }, h("span", { class: "hidden" }, "gone: "), text))) : note("unchanged"));
   const [before, after] = found.unexplained;
@@ -106,7 +109,7 @@ async function relearn(model, answers, place) {
       ` · unexplained pairs: ${before} before, ${after} now.`),
     h("div", { class: "cards" }, list("Classes", found.classes_gained, found.classes_lost),
       list("Rules", found.rules_gained, found.rules_lost)),
-    found.changed.length ? plainTable(`${count(found.differing, "answer")} of ${count(found.asked, "sentence")} changed`,
-      ["sentence", "before", "now"], found.changed.map((one) => [one.command, one.before, one.after]))
-      : note(`All answers to ${count(found.asked, "sentence")} of the pairs are as before.`));
+    ...(found.changed.length ? folded(found.changed, 12, (rows) => plainTable(`The answers to ${found.differing} of ${count(found.asked, "sentence")} changed`,
+      ["sentence", "before", "now"], rows.map((one) => [h("a", follow(toCommand(one.command, { with: found.name })), one.command), one.before, one.after])))
+      : [note(`All answers to ${count(found.asked, "sentence")} of the pairs are as before.`)]));
 }

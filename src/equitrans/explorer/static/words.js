@@ -1,7 +1,7 @@
 // The classes of a model, and their added words.
 
 import { ofRun, Problem } from "./api.js";
-import { h, note, probability, problem } from "./dom.js";
+import { count, h, note, probability, problem } from "./dom.js";
 import { follow, go, state, toCommand } from "./state.js";
 
 export async function wordsView(model) {
@@ -11,8 +11,8 @@ export async function wordsView(model) {
     h("p", { class: "intro" }, model.equivariant
       ? "Words of a class are interchangeable: if one replaces another, its translation replaces the other translation."
       : "These are the classes of the data. This model is not equivariant under them."),
-    h("div", { class: "classes" }, model.classes.map((c) => h("section", { class: "class" },
-      h("h3", {}, c.name),
+    h("div", { class: "classes" }, model.classes.map((c) => h("section", { class: c.source.length > MOST ? "class many" : "class" },
+      h("h3", {}, c.name, h("small", {}, c.source.length ? count(c.source.length, "word") : "words that a sentence brings")),
       rows(c, fresh)))),
   ];
   if (state.add.length) parts.push(await added(model));
@@ -23,16 +23,17 @@ export async function wordsView(model) {
 // The words of a class with their translations; of many words, those that contain a typed text.
 function rows(c, fresh) {
   const list = h("dl", {});
+  const rest = h("p", { class: "muted" });
   const fill = (text) => {
     const found = c.source.map((word, i) => [word, c.target[i]])
       .filter(([word, target]) => word.includes(text) || target.includes(text) || fresh.has(word));
     list.replaceChildren(...found.slice(0, MOST).map(([word, target]) =>
       h("div", { class: fresh.has(word) ? "fresh" : null }, h("dt", {}, word), h("dd", {}, target))));
-    if (found.length > MOST) list.append(h("div", { class: "muted" }, h("dt", {}, `and ${found.length - MOST} more`), h("dd", {}, "")));
+    rest.textContent = !found.length ? "no word contains this" : found.length > MOST ? `and ${found.length - MOST} more` : "";
   };
   fill("");
   if (c.source.length <= MOST) return [list];
-  return [h("input", { type: "search", class: "search", "aria-label": `search the words of ${c.name}`, placeholder: `search ${c.source.length} words`, autocomplete: "off", on: { input: (event) => fill(event.target.value.trim()) } }), list];
+  return [h("input", { type: "search", class: "search", "aria-label": `search the words of ${c.name}`, placeholder: `search ${c.source.length} words`, autocomplete: "off", on: { input: (event) => fill(event.target.value.trim()) } }), list, rest];
 }
 const MOST = 30;
 
@@ -45,17 +46,17 @@ async function added(model) {
     }, `${source} ×`);
   }));
   const facts = await ofRun(model.name, "added", { add: state.add });
-  return h("div", {}, list, note(
-    `No training was needed. Making the group symmetric changed no p(y | x) by more than ${probability(facts.symmetrised)}; `
-    + `the new word lowers the log-probability of any other word by at most ${facts.diluted.toPrecision(2)}.`));
+  return h("div", {}, list, note("No training was needed. "
+    + (facts.symmetrised < 1e-6 ? "" : `Making the group symmetric changed no p(y | x) by more than ${probability(facts.symmetrised)}. `)
+    + `A new word lowers the log-probability of any other word by at most ${facts.diluted.toPrecision(2)}.`));
 }
 
 // The command, or nothing if it contains a word that is removed.
 const plain = (word) => (state.command.split(" ").includes(word) ? "" : state.command);
 
 function form(model) {
-  const field = (name, text, hint) =>
-    h("label", {}, text, h("input", { name, required: true, maxlength: "60", autocomplete: "off", autocapitalize: "none", spellcheck: "false", placeholder: hint }));
+  const field = (name, text, hint, value = null) =>
+    h("label", {}, text, h("input", { name, value, required: true, maxlength: "60", autocomplete: "off", autocapitalize: "none", spellcheck: "false", placeholder: hint }));
   const message = h("div", {});
   const [first] = model.classes.filter((c) => c.source.length);
   const like = (words) => (first ? `like ${words(first)[0]}` : null);
@@ -63,7 +64,7 @@ function form(model) {
     h("h3", {}, "Add a word"),
     h("div", { class: "fields" },
       h("label", {}, "class", h("select", { name: "home" }, model.classes.map((c) => h("option", {}, c.name)))),
-      field("source", "word", like((c) => c.source)),
+      field("source", "word", like((c) => c.source), state.new || null),
       field("target", "its translation", like((c) => c.target)),
       h("button", { type: "submit" }, "Add")),
     message);

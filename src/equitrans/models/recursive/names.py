@@ -1,14 +1,16 @@
 """Rules as text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 
 from equitrans.data import TIE
-from equitrans.models.recursive.licences import ROOT, Licences
+from equitrans.models.recursive.licences import ROOT, Licences, Place
 from equitrans.models.recursive.rules import HOLE, Grammar, Rule
 from equitrans.models.recursive.uses import VARIABLE, Operation, Use
 from equitrans.paper import Symmetry
 
+SENTENCE = "sentence"
+"""The name of what stands at the root."""
 _FILLERS = {
     Operation.KEEP: "X",
     Operation.FILL: "X = head({})",
@@ -63,31 +65,29 @@ class Names:
         return tuple(
             self.rule(
                 rule,
-                {
-                    k: "|".join(names[c] for c in licences.of((r, k)))
-                    for k in range(len(rule.holes))
-                },
+                {k: "|".join(accepted(licences, names, (r, k))) for k in range(len(rule.holes))},
             )
             for r, rule in enumerate(grammar.rules)
         )
 
     def categories(self, grammar: Grammar, licences: Licences) -> list[str]:
         """The name of each category: that of the one class in it, ``sentence`` for rules that stand
-        at the root, or a letter.
+        at the root (``sentence1`` and so on if there are several such categories), or a letter.
         """
         found: list[str] = []
         letters = iter(ascii_uppercase)
-        for rules in licences.categories:
+        root = licences.of(ROOT)
+        for number, rules in enumerate(licences.categories):
             members = [grammar.rules[r] for r in sorted(rules)]
             classes = {
                 self._symbols[rule.left[0]]
                 for rule in members
                 if len(rule.left) == 1 and rule.left != (HOLE,) and rule.right == (0,)
             }
-            if len(classes) == 1 and not all(licences.accepts(ROOT, r) for r in rules):
+            if number in root:
+                name = SENTENCE if len(root) == 1 else f"{SENTENCE}{root.index(number) + 1}"
+            elif len(classes) == 1:
                 name = classes.pop().strip("<>")
-            elif all(licences.accepts(ROOT, r) for r in rules):
-                name = "sentence"
             else:
                 name = next(letters, "other")
             found.append(name if name not in found else f"{name}{len(found)}")
@@ -95,3 +95,15 @@ class Names:
 
     def _word(self, word: int) -> str:
         return self._symmetry.target.decode([word])[0].strip(TIE)
+
+
+def accepted(licences: Licences, names: Sequence[str], place: Place) -> list[str]:
+    """The names of the categories that a place accepts: none if it accepts all of them, and one
+    name for all that stand at the root.
+    """
+    here, root = licences.of(place), licences.of(ROOT)
+    if len(here) == len(licences.categories):
+        return []
+    whole = len(root) > 1 and set(root) <= set(here) and SENTENCE not in names
+    rest = [names[c] for c in here if not (whole and c in root)]
+    return [SENTENCE, *rest] if whole else rest

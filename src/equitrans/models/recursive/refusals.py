@@ -8,6 +8,7 @@ from equitrans.errors import named, shown
 from equitrans.models.recursive.chart import Tree
 from equitrans.models.recursive.io import Names
 from equitrans.models.recursive.licences import ROOT, Licences, Place
+from equitrans.models.recursive.names import accepted
 from equitrans.models.recursive.rules import HOLE, Form, Grammar, Span
 
 SHOWN = 4
@@ -63,7 +64,7 @@ def unlicensed(
         kind = "" if number is None else f" ({categories[number]})"
         if place == ROOT:
             return f"{part}{kind} cannot stand by itself: no training sentence is like it"
-        others = " or ".join(categories[c] for c in licences.of(place))
+        others = " or ".join(accepted(licences, categories, place))
         rule = grammar.rules[place[0]]
         left = names.left(rule, {place[1]: others})
         return f"{part}{kind} cannot stand where {others} stands: {named(left)}"
