@@ -26,7 +26,8 @@ class Reader(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         assert tag in TAGS
-        assert {name for name, _ in attrs} <= {"colspan"}
+        assert {name for name, _ in attrs} <= {"colspan", "style"}
+        assert dict(attrs).get("style") in {None, "text-align:left", "text-align:right"}
         self.open.append(tag)
 
     def handle_endtag(self, tag):

@@ -50,7 +50,10 @@ class Comparison:
     def _repr_html_(self) -> str:
         tables = [rows for rows in (self.figures, self.differences) if rows]
         return "".join(
-            notebook.table(list(rows[0]), [tuple(row.values()) for row in rows]) for rows in tables
+            notebook.table(
+                [name.replace("_", " ") for name in rows[0]], [tuple(row.values()) for row in rows]
+            )
+            for rows in tables
         )
 
 

@@ -231,13 +231,14 @@ def trained_html(trained: "Trained") -> str:
     size = sum(weights.numel() for weights in trained.model.parameters())
     about = (
         f"{len(symmetry.source.words)} source words, {len(symmetry.target.words)} target words, "
-        f"{size} weights"
+        f"{size:,} weights"
     )
     parts = [line(about)]
     if symmetry.classes:
         parts.append(table(["class", "words"], [(c.name, _words(c)) for c in symmetry.classes]))
     if figures:
-        parts.append(table(["figure", "value"], figures.items()))
+        rows = [(name.replace("_", " "), value) for name, value in figures.items()]
+        parts.append(table(["figure", "value"], rows))
     if trained.grammar is not None:
         parts.append(trained.grammar._repr_html_())
     return part(type(trained.model).__name__, *parts)

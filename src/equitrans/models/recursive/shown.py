@@ -13,14 +13,18 @@ def grammar_html(learned: "Learned") -> str:
     explained = learned.pairs - len(learned.exceptions)
     rules = sorted(zip(learned.texts, learned.support, strict=True), key=lambda row: -row[1])
     parts = [
-        line(f"{explained} of {learned.pairs} pairs explained, {learned.bits:.0f} bits"),
+        line(f"{explained:,} of {learned.pairs:,} pairs explained, {learned.bits:,.0f} bits"),
         table(["rule", "pairs"], rules),
+        line(
+            "□ is a part that another rule reads, <name> a word of that class; the numbers after "
+            "an arrow are places before it, counted from 0, and 'words' are written as they are."
+        ),
     ]
     if learned.exceptions:
         rows = [(" ".join(x), " ".join(y), reason) for (x, y), reason in learned.exceptions]
         parts.append(table(["unexplained source", "target", "reason"], rows))
     parts += [line(f"warning: {warning}") for warning in learned.warnings]
-    return part(f"{len(rules)} rules", *parts)
+    return part(f"{len(rules)} rule{'' if len(rules) == 1 else 's'}", *parts)
 
 
 def derivation_html(derivation: "Derivation") -> str:
