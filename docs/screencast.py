@@ -118,7 +118,7 @@ def svg(pieces: list[Piece], seconds: float) -> str:
         "@media(prefers-reduced-motion:reduce){text,#all{animation:none!important}}"
     )
     lines = [
-        f'<text x="{MARGIN + piece.column * LETTER:g}" y="{MARGIN + HEIGHT * (piece.row + 1) - 5}" '
+        f'<text x="{MARGIN + piece.column * LETTER:g}" y="{HEIGHT * (piece.row + 1) - 5}" '
         f'textLength="{len(piece.text) * LETTER:.0f}" class="a{number[piece.at]} {piece.kind}">'
         f"{escape(piece.text)}</text>"
         for piece in pieces
@@ -128,7 +128,7 @@ def svg(pieces: list[Piece], seconds: float) -> str:
         f'aria-label="A terminal: from a file of commands to a model and its certificate">'
         f"<style>{style}</style>"
         f'<rect width="{width:.0f}" height="{height}" rx="10" fill="#161b22"/>'
-        f'<svg width="{width:.0f}" height="{height - MARGIN}"><g id="all">\n'
+        f'<svg y="{MARGIN}" width="{width:.0f}" height="{ROWS * HEIGHT}"><g id="all">\n'
         + "\n".join(lines)
         + "\n</g></svg></svg>\n"
     )
