@@ -3,8 +3,8 @@
 The update of a small model is thousands of small kernels, and a GPU waits for Python to start each
 of them. A graph starts all of them at once. Its tensors have fixed shapes, so every batch is filled
 up to one of a few sizes with padding words and with rows of weight zero, which do not change the
-result. For batches of one pair there is a graph for each multiple of eight target words: the time of
-an update grows with the longest target of its batch.
+result. Batches of one pair have a graph for each multiple of eight target words: the time of an
+update grows with the longest target of its batch.
 """
 
 from collections.abc import Callable, Hashable
