@@ -36,8 +36,12 @@ COLOURS = {
 """Colours after Okabe and Ito, which colour-blind people can tell apart."""
 
 WHITE_TEXT = ("paper", "models", "testing", "experiments", "cli")
-LETTER = 19
-"""Width of a letter in a bar, in lines of code."""
+WAYS = ((0, 8), (0, 7), (90, 8), (90, 7), (90, 6))
+"""Rotation and size in points of the name of a module; the first that fits is taken."""
+DOTS = 110
+"""Pixels of an inch."""
+HALF = 0.38
+"""Half the height of a bar."""
 
 Sizes = dict[str, dict[str, int]]
 Imports = Counter[tuple[str, str]]
@@ -85,27 +89,34 @@ def from_bottom_to_top(sizes: Sizes, imports: Imports) -> list[str]:
 def draw_bar(axes: Axes, y: int, place: str, modules: dict[str, int]) -> None:
     """Draw a package at height y: its name, its lines, and one segment per module."""
     top = place.split("/")[0]
-    colour = "white" if top in WHITE_TEXT else "black"
     start = 0
-    for module, lines in sorted(modules.items(), key=lambda item: -item[1]):
-        axes.add_patch(Rectangle((start, y - 0.38), lines, 0.76, fc=COLOURS[top], ec="white"))
-        if lines > 30:
-            name = module.replace("__init__", "")
-            upright = lines > LETTER * len(name) + 10
-            axes.text(
-                start + lines / 2,
-                y,
-                name,
-                ha="center",
-                va="center",
-                fontsize=8 if upright or len(name) < 8 else 7 if len(name) < 10 else 6,
-                color=colour,
-                rotation=0 if upright else 90,
-            )
+    for lines in sorted(modules.values(), reverse=True):
+        corner = start, y - HALF
+        axes.add_patch(Rectangle(corner, lines, 2 * HALF, fc=COLOURS[top], ec="white"))
         start += lines
     weight = "normal" if "/" in place else "bold"
     axes.text(-40, y + 0.13, place, ha="right", va="center", fontsize=11, weight=weight)
     axes.text(-40, y - 0.2, f"{start:,} lines", ha="right", va="center", fontsize=9)
+
+
+def write_names(axes: Axes, y: int, place: str, modules: dict[str, int]) -> None:
+    """Write the names of modules into their segments, upright or along them, if they fit.
+
+    The limits of the axes and the layout are final.
+    """
+    colour = "white" if place.split("/")[0] in WHITE_TEXT else "black"
+    start = 0
+    for module, lines in sorted(modules.items(), key=lambda item: -item[1]):
+        middle, start = start + lines / 2, start + lines
+        if module == "__init__":
+            continue
+        for rotation, size in WAYS:
+            name = axes.text(middle, y, module, ha="center", va="center", color=colour)
+            name.set(fontsize=size, rotation=rotation)
+            box = name.get_window_extent().transformed(axes.transData.inverted())
+            if box.width < 0.95 * lines and box.height < 1.9 * HALF:
+                break
+            name.remove()
 
 
 def draw_arc(axes: Axes, x: float, top: int, bottom: int, colour: str, count: int) -> None:
@@ -124,7 +135,7 @@ def draw(path: Path) -> None:
     sizes, imports = read_package()
     places = from_bottom_to_top(sizes, imports)
     longest = max(sum(modules.values()) for modules in sizes.values())
-    figure = Figure(figsize=(11, 8.5), layout="constrained")
+    figure = Figure(figsize=(11, 10.5), dpi=DOTS, layout="constrained")
     axes = figure.add_subplot()
     for y, place in enumerate(places):
         draw_bar(axes, y, place, sizes[place])
@@ -136,8 +147,11 @@ def draw(path: Path) -> None:
     axes.set_axis_off()
     total = sum(sum(modules.values()) for modules in sizes.values())
     axes.set_title(f"src/equitrans, {total:,} lines", fontsize=12, loc="left")
+    figure.draw_without_rendering()
+    for y, place in enumerate(places):
+        write_names(axes, y, place, sizes[place])
     drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=110)
+    figure.savefig(drawn, dpi=DOTS)
     Image.open(drawn).convert("RGB").quantize(48).save(path, optimize=True)
 
 

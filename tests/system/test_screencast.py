@@ -1,6 +1,7 @@
 """The recording of a terminal in the documentation."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -32,6 +33,14 @@ def test_the_kept_picture_shows_every_command_and_is_small(screencast):
     for command in screencast.COMMANDS:
         assert command in shown
     assert "Held-out pairs" in shown
+
+
+def test_the_kept_picture_has_the_figures_of_the_page():
+    page = (DOCS / "learn.md").read_text(encoding="utf-8")
+    figures = re.findall(r"right \d+ of \d+ \(\d+ %\), refused \d+, wrong \d+", page)
+    picture = (DOCS / "pictures" / "screencast.svg").read_text(encoding="utf-8")
+    assert figures
+    assert figures[0] in " ".join(texts(picture))
 
 
 def test_outputs_appear_after_their_commands_and_long_ones_scroll(screencast, tmp_path):
