@@ -38,7 +38,8 @@ function rules(found) {
   const explained = found.pairs - found.unexplained;
   const caption = `Rules; they explain ${explained.toLocaleString("en")} of ${count(found.pairs, "pair")}. `
     + "A □ is a part of the sentence that another rule reads, and <name> is a word of that class; "
-    + "the numbers after an arrow are places before it, counted from 0; 'words' are written as they are. Beside each rule is the number of pairs that use it.";
+    + "the numbers after an arrow are places before it, counted from 0; 'words' are written as they are. Beside each rule is the number of pairs that use it."
+    + (found.rules.some(({ rule }) => /□\w/.test(rule)) ? " A name after a □ is the kind of part that fits there; a □ without a name takes any." : "");
   return folded(found.rules, 20, (rows) => plainTable(caption, ["rule", "pairs"],
     rows.map(({ rule, support }) => [h("code", {}, rule), support])));
 }

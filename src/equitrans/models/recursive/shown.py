@@ -16,8 +16,9 @@ def grammar_html(learned: "Learned") -> str:
         line(f"{explained:,} of {learned.pairs:,} pairs explained, {learned.bits:,.0f} bits"),
         table(["rule", "pairs"], rules),
         line(
-            "□ is a part that another rule reads, <name> a word of that class; the numbers after "
-            "an arrow are places before it, counted from 0, and 'words' are written as they are."
+            "□ is a part that another rule reads (a name after it is the kind of part that fits), "
+            "<name> a word of that class; the numbers after an arrow are places before it, counted "
+            "from 0, and 'words' are written as they are."
         ),
     ]
     if learned.exceptions:
