@@ -15,7 +15,7 @@ from equitrans.models.recursive.search import Explanation, explain
 SAMPLE = 40
 """Largest number of observations that decide between explanations."""
 
-EFFORT, FAILURES = 30_000, 5
+EFFORT, FAILURES = 10_000, 5
 """Tries per observation; a tenth of that after ``FAILURES`` observations without a result."""
 
 RIVALS = 8
