@@ -21,9 +21,8 @@ EXAMPLES = """\
   equitrans suggest runs/rules --n 3 --json"""
 
 NOTHING = (
-    "no sentence to suggest: every rule has two pairs or more, and for no short sentence that "
-    "looks like those of the pairs do rules combine in a new way or do rivals disagree; equitrans "
-    "grammar shows the rules, and pairs of other forms teach more"
+    "no sentence to suggest: among the new sentences that were tried, of 12 words at most, the "
+    "rules are sure of each; longer sentences and sentences of other forms were not tried"
 )
 
 
