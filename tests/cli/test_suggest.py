@@ -39,6 +39,14 @@ def test_suggestions_are_new_sentences_with_reasons(run, folder):
     assert [line.split("  ")[0] for line in out.splitlines()] == [e["source"] for e in found]
 
 
+def test_a_model_without_open_questions_says_so(run, folder, monkeypatch):
+    path, _ = folder
+    monkeypatch.setattr(Trained, "suggest", lambda self, n: [])
+    status, out, err = run("suggest", path / "rules")
+    assert (status, out) == (0, "")
+    assert "no sentence to suggest" in err
+
+
 def test_a_derivation_is_a_value_and_a_model_without_rules_has_none(folder):
     path, pairs = folder
     trained = Trained.load(path / "rules")

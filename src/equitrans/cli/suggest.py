@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from equitrans import training
-from equitrans.cli.arguments import Parser, add_json, add_model, load
+from equitrans.cli.arguments import Parser, add_json, add_model, load, note
 from equitrans.cli.console import Console
 from equitrans.data import read_pairs
 from equitrans.errors import ConfigError
@@ -19,6 +19,11 @@ equitrans learn, sentences that begin and end as no pair does are left out."""
 EXAMPLES = """\
   equitrans suggest runs/rules
   equitrans suggest runs/rules --n 3 --json"""
+
+NOTHING = (
+    "no sentence to suggest: among the new sentences that were tried, of 12 words at most, the "
+    "rules are sure of each; longer sentences and sentences of other forms were not tried"
+)
 
 
 def options() -> Parser:
@@ -51,6 +56,8 @@ def run(arguments: Sequence[str]) -> int:
         rows = [asdict(each) | {"source": trained.text(each.source)} for each in found]
         print(json.dumps(rows, ensure_ascii=False))
         return 0
+    if not found:
+        note(asked, NOTHING)
     console = Console()
     width = max((len(trained.text(each.source)) for each in found), default=0)
     for each in found:

@@ -23,6 +23,7 @@ from equitrans.data import Data, HoldOut
 from equitrans.errors import ConfigError, few
 from equitrans.lexical import LexicalClass
 from equitrans.models import MODELS, find_model
+from equitrans.settings import check_count
 from equitrans.training import (
     RunConfig,
     Settings,
@@ -56,6 +57,7 @@ def options() -> ArgumentParser:
 def run(arguments: Sequence[str]) -> int:
     """Start a run or continue one."""
     asked = _parse(arguments)
+    check_count("--workers", asked.workers)
     if asked.resume is not None:
         _refuse_changes(arguments)
     config = None if asked.resume is not None else _run_config(asked)

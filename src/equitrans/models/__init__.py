@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         RecursiveTransducer,
         Suggestion,
         exchangeable_words,
+        inductions_remembered,
         learn_from_brackets,
         learn_rules,
         learned_from_json,

@@ -19,7 +19,13 @@ from equitrans.data import (
     lower_first_words,
 )
 from equitrans.errors import ConfigError, DataError, LearningWarning, SymmetryError, shown
-from equitrans.models import ModelConfig, TransducerConfig, has_rules, name_of
+from equitrans.models import (
+    ModelConfig,
+    TransducerConfig,
+    has_rules,
+    inductions_remembered,
+    name_of,
+)
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_iterable, check_pairs, check_seed
 from equitrans.training.cards import Origin
@@ -109,20 +115,12 @@ def fitted(
     check_pairs(pairs)
     if capitals:
         pairs = lower_first_words(pairs)
-    if classes == "discover":
-        reading = Reading((), characters, split_words)
-        rules = has_rules(model)
-        bracketed = bracket_classes(pairs, reading) if rules else None
-        if bracketed is not None:
-            classes = bracketed
-        else:
-            found = find_classes(pairs, reading)
-            classes = found.classes
-            if rules:
-                classes = best_classes(pairs, found, reading, quick=quick)
-    reading = Reading(check_classes(classes), characters, split_words, capitals=capitals)
-    with _ONE_AT_A_TIME:
-        trained = _fit(pairs, reading, model, training, seed=seed, quick=quick, report=report)
+    with inductions_remembered():
+        if classes == "discover":
+            classes = _discovered(pairs, Reading((), characters, split_words), model, quick=quick)
+        reading = Reading(check_classes(classes), characters, split_words, capitals=capitals)
+        with _ONE_AT_A_TIME:
+            trained = _fit(pairs, reading, model, training, seed=seed, quick=quick, report=report)
     grammar = () if trained.grammar is None else trained.grammar.warnings
     told = [f"learned rules: {warning}" for warning in grammar]
     if (warning := misfit_warning(trained, pairs, seed=seed)) is not None:
@@ -131,6 +129,18 @@ def fitted(
 
 
 _ONE_AT_A_TIME = threading.Lock()
+
+
+def _discovered(
+    pairs: tuple[Pair, ...], reading: Reading, model: ModelConfig, *, quick: bool
+) -> tuple[LexicalClass, ...]:
+    """The classes that are found in pairs; for a model with rules, those of the best rules."""
+    rules = has_rules(model)
+    bracketed = bracket_classes(pairs, reading) if rules else None
+    if bracketed is not None:
+        return bracketed
+    found = find_classes(pairs, reading)
+    return best_classes(pairs, found, reading, quick=quick) if rules else found.classes
 
 
 def _fit(

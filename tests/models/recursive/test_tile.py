@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from equitrans.models.recursive import tile as tiling
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, constant, constant_word
-from equitrans.models.recursive.tile import tile
+from equitrans.models.recursive.tile import Budget, tile
 
 A, B, C = 3, 4, 5
 GO, STOP = constant(0), constant(1)
@@ -213,3 +213,24 @@ def test_the_number_of_tilings_is_limited(monkeypatch):
     for most in (1, 7, 8):
         monkeypatch.setattr(tiling, "MAX_TILINGS", most)
         assert tile((A, B), spans, target, {}, longest=3)[0] == every[:most]
+
+
+@given(
+    st.lists(st.sampled_from(["\0", "\1", GO, STOP]), min_size=1, max_size=5), st.integers(0, 30)
+)
+def test_a_budget_keeps_the_right_sides_that_it_pays_for(target, room):
+    left, spans = (A, HOLE), ((0, 1), (1, 2))
+    bits = {True: 3.0, False: 5.0}
+    every, _ = tile(left, spans, tuple(target), {}, longest=5)
+    found, _ = tile(
+        left, spans, tuple(target), {}, longest=5, budget=Budget(room, bits[True], bits[False])
+    )
+    paid = [t for t in every if sum(bits[k >= 0] for k in t.right) <= room]
+    assert found == paid or len(every) == tiling.MAX_TILINGS
+
+
+def test_the_yield_of_a_hole_has_all_words_of_its_span():
+    # words 0 and 1 come from the hole, so it yields both, once
+    found, tries = tile((HOLE, B), ((0, 2), (2, 3)), ("\0", GO, "\1"), {}, longest=3)
+    assert [t.right for t in found] == [(0,)]
+    assert tries == 2

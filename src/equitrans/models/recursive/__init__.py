@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from equitrans.models.recursive.learn import learn_from_brackets, learn_rules
     from equitrans.models.recursive.model import RecursiveTransducer
+    from equitrans.models.recursive.remembered import inductions_remembered
     from equitrans.models.recursive.suggestions import Suggestion, suggest
 
 __getattr__, __dir__, __all__ = face(__name__)

@@ -147,6 +147,22 @@ class Pieces:
             return False
         return all(a in atoms for a, atoms in zip(piece, self.target[start:], strict=False))
 
+    def starts(self, piece: str) -> list[int]:
+        """All places where a yield fits.
+
+        >>> Pieces(("a", "b", "a", "b")).starts("ab")
+        [0, 2]
+        """
+        if self._plain is None:
+            last = len(self.target) - len(piece)
+            return [start for start in range(last + 1) if self.at(piece, start)]
+        found = []
+        start = self._plain.find(piece)
+        while start >= 0:
+            found.append(start)
+            start = self._plain.find(piece, start + 1)
+        return found
+
     def fits(self, piece: str) -> bool:
         """Whether a yield fits anywhere; of one with a variable, whether all its parts do."""
         if _VARIABLE in piece:
@@ -175,8 +191,13 @@ def meet(one: Target, other: Target) -> Target | None:
         return one
     if len(one) != len(other):
         return None
-    common = tuple("".join(a for a in x if a in y) for x, y in zip(one, other, strict=True))
-    return common if all(common) else None
+    common = []
+    for x, y in zip(one, other, strict=True):
+        both = x if x == y else "".join([a for a in x if a in y])
+        if not both:
+            return None
+        common.append(both)
+    return tuple(common)
 
 
 Step = tuple[float, int, tuple[Span, ...], tuple[str, ...]]

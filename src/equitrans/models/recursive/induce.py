@@ -179,6 +179,7 @@ def _induce_from(
         code = replace(code, noise=min(0.5, code.noise + wrong))
         found = []
         try_start(best.grammar)
+        best = found[0]
     if quick:
         words = dict.fromkeys((*class_words(short), *single_word_rules(best.grammar)))
         try_start(Grammar(words))
@@ -219,7 +220,11 @@ def _induce_from(
         if more < NEAR_TIE:
             rivals.setdefault(frozenset(grammar.rules), (max(0.0, more), grammar))
     rivals.pop(frozenset(best.grammar.rules), None)
-    others = {frozenset(o.grammar.rules): o for o in found if o is not best}
+    others = {
+        frozenset(o.grammar.rules): o
+        for o in found
+        if o is not best and o.bits <= GIVE_UP * best.bits
+    }
     others.pop(frozenset(best.grammar.rules), None)
     if len(short) < len(seen.all):
         before, best = best, extend_grammar(seen, best, report)

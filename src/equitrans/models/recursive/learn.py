@@ -19,12 +19,13 @@ from equitrans.models.recursive.chart import Target, Tree, parse, yield_of
 from equitrans.models.recursive.checking import check
 from equitrans.models.recursive.decompose import decompose
 from equitrans.models.recursive.description import Code
-from equitrans.models.recursive.induce import Induction, bits_of, extend_grammar, induce
+from equitrans.models.recursive.induce import Induction, bits_of, extend_grammar
 from equitrans.models.recursive.io import Learned, Names
 from equitrans.models.recursive.lbfgs import minimise
 from equitrans.models.recursive.model import RecursiveTransducer
 from equitrans.models.recursive.observe import Observation, Observations, observe
 from equitrans.models.recursive.passes import Report, silent
+from equitrans.models.recursive.remembered import induce_once
 from equitrans.models.recursive.rules import Form, Rule, constant_word
 from equitrans.models.recursive.suggestions import disputed, parts
 from equitrans.models.recursive.weights import fit_weights
@@ -83,7 +84,7 @@ def learn_rules(
         found = Induction(grammar, code, (), code.rules(grammar.rules))
         bracketed.take(_report(bracketed, pairs, seen, found, 0.0))
         return bracketed.eval()
-    induced = induce(seen, report, quick=quick)
+    induced = induce_once(seen, report, quick=quick)
 
     def weighed(induced: Induction) -> "_Weighed":
         model = _built(build, Learned(induced.grammar, (), 0))

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import count, islice
 
 from equitrans.models.recursive.bounds import Bounds, Lack, Mentioned
-from equitrans.models.recursive.chart import Pieces, Target, parse
+from equitrans.models.recursive.chart import Target, parse
 from equitrans.models.recursive.description import PRIMITIVE, Code
 from equitrans.models.recursive.rules import CONSTANTS, HOLE, Form, Grammar, Rule, Span, lay
-from equitrans.models.recursive.tile import Goal, tile
+from equitrans.models.recursive.tile import Budget, Goal, Reach, tile
 
 MAX_LAYOUTS = 1500
 """Largest number of left sides of one size tried over a span; short pairs do not reach it."""
@@ -70,7 +70,7 @@ def explain(
     """Sets of new rules of at most ``bound`` bits that derive the target, cheapest first.
 
     A cautious explanation is a single rule whose holes cover derivable spans. The search stops
-    after ``effort`` tries of tilings.
+    after ``effort`` left sides and tries of tilings.
     """
     search = _Search(grammar, form, target, code, juxtapose, cautious)
     goal = 0, len(form), target
@@ -189,10 +189,10 @@ class _Search:
         usable = [rule for _, rule in grammar.usable(form)]
         self.bounds = Bounds(usable, form, target, code, self.parse.spans)
         self.work = 0
-        """Number of tries of tilings so far."""
+        """Number of left sides and of tries of tilings so far."""
         self._prices: dict[Rule, float] = {}
         self._rules: dict[tuple[Form, tuple[int, ...]], Rule] = {}
-        self._pieces: dict[Target, Pieces] = {}
+        self._reaches: dict[Target, Reach] = {}
         self._met: dict[Goal, bool] = {}
         self._fresh: dict[tuple[Goal, int, Mentioned], tuple[float, list[Way]]] = {}
         self._known: dict[Goal, list[Way]] = {}
@@ -208,15 +208,15 @@ class _Search:
         """Whether the grammar derives a goal."""
         known = self._met.get(goal)
         if known is None:
-            pieces = self._pieces_of(goal[2])
+            pieces = self._reach_of(goal[2]).pieces
             known = any(pieces.whole(y) for y in self.parse.yields.get(goal[:2], ()))
             self._met[goal] = known
         return known
 
-    def _pieces_of(self, target: Target) -> Pieces:
-        known = self._pieces.get(target)
+    def _reach_of(self, target: Target) -> Reach:
+        known = self._reaches.get(target)
         if known is None:
-            known = self._pieces[target] = Pieces(target)
+            known = self._reaches[target] = Reach(target, self.parse.yields)
         return known
 
     def alone(self, goal: Goal) -> Rule | None:
@@ -242,17 +242,17 @@ class _Search:
 
     def _at_root(self, goal: Goal, rules: Iterable[Rule]) -> Iterator[Way]:
         i, j, target = goal
-        words, yields = set(self.form[i:j]), self.parse.yields
+        words, reach = set(self.form[i:j]), self._reach_of(target)
         for rule in rules:
             if len(rule.left) > j - i or not rule.words <= words:
                 continue
             for spans in islice(lay(rule.left, self.form, i, j, self.anywhere), MAX_KNOWN_LAYOUTS):
-                longest = len(rule.right)
                 dropped = self._dropped(rule, spans)
                 if dropped is None:
                     continue
+                left, right, known = rule.left, rule.right, self.parse.yields
                 found, tries = tile(
-                    rule.left, spans, target, yields, right=rule.right, longest=longest
+                    left, spans, target, known, right=right, longest=len(right), reach=reach
                 )
                 self.work += tries
                 for tiling in found:
@@ -272,8 +272,9 @@ class _Search:
     def _new(self, goal: Goal, size: int, room: float, mentioned: Mentioned) -> Iterator[Way]:
         i, j, target = goal
         code, place = self.code, self.code.least_place(size)
-        pieces = self._pieces_of(target)
+        constant, reach = code.signs(1, 0, 1), self._reach_of(target)
         for left, spans in islice(self._layouts(i, j, size), MAX_LAYOUTS):
+            self.work += 1
             words = size - left.count(HOLE)
             if not words and not (self.juxtapose and size == 2):
                 continue
@@ -288,9 +289,10 @@ class _Search:
                 spans,
                 target,
                 self.parse.yields,
-                longest=longest,
+                longest=longest if spare else len(target),
                 primitives=spare,
-                pieces=pieces,
+                budget=Budget(free, place, constant),
+                reach=reach,
             )
             self.work += tries
             for tiling in found:

@@ -4,6 +4,7 @@ A part is a word of a class (it yields its position), a hole with known yields, 
 unknown yield. The target determines an unknown yield, which is the same at every use of the hole.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -17,12 +18,68 @@ Goal = tuple[int, int, Target]
 MAX_TILINGS, MAX_TRIES = 16, 200
 """Largest number of right sides for one left side, and of recursive calls to find them."""
 
+ROUNDING = 1e-9
+"""Largest error of a sum of bits."""
+
 
 class Tiling(NamedTuple):
     """A right side, and the goals of its holes with unknown yields."""
 
     right: tuple[int, ...]
     goals: tuple[Goal, ...]
+
+
+class Reach:
+    """Where the yields of spans may stand in a target; every span is looked up once.
+
+    A target word that can come from one position alone comes from the yield of the hole over it. So
+    the yield of a hole has all words of the target that come from its span.
+    """
+
+    def __init__(self, target: Target, yields: Mapping[Span, Mapping[str, object]]) -> None:
+        self.pieces, self.target, self.yields = Pieces(target), target, yields
+        self._certain = {atoms for atoms in target if len(atoms) == 1 and ord(atoms) < CONSTANTS}
+        self._fitting: dict[Span, list[list[str]] | None] = {}
+        self._unknown: dict[tuple[int, Span], list[Target]] = {}
+
+    def fitting(self, span: Span) -> list[list[str]] | None:
+        """For each place of the target, the known yields of a span that may stand there; None if no
+        yield of the span is known.
+        """
+        if span not in self._fitting:
+            known = self.yields.get(span)
+            self._fitting[span] = None if known is None else self._places(known, self._own(span))
+        return self._fitting[span]
+
+    def _places(self, known: Iterable[str], own: set[str]) -> list[list[str]]:
+        found: list[list[str]] = [[] for _ in range(len(self.target) + 1)]
+        for piece in known:
+            if piece and own.issubset(piece):
+                for start in self.pieces.starts(piece):
+                    found[start].append(piece)
+        return found
+
+    def unknown(self, start: int, span: Span) -> list[Target]:
+        """The yields that a span without known yields may have at a place, longest first."""
+        known = self._unknown.get((start, span))
+        if known is None:
+            run, certain = _run(self.target, start, span)
+            least = max([1 + _first(run, a) for a in self._own(span)], default=1)
+            known = [run[:size] for size in _sizes(run, certain) if size >= least]
+            self._unknown[start, span] = known
+        return known
+
+    def _own(self, span: Span) -> set[str]:
+        """The positions of a span that the target must take from it."""
+        return {a for a in self._certain if span[0] <= ord(a) < span[1]}
+
+
+class Budget(NamedTuple):
+    """Bits that a right side may take, and those of a place and of a constant."""
+
+    room: float
+    place: float = 1.0
+    constant: float = 1.0
 
 
 def tile(
@@ -34,14 +91,15 @@ def tile(
     right: tuple[int, ...] | None = None,
     longest: int,
     primitives: int = 0,
-    pieces: Pieces | None = None,
+    budget: Budget | None = None,
+    reach: Reach | None = None,
 ) -> tuple[list[Tiling], int]:
-    """The tilings of a target with right sides of up to ``longest`` symbols and ``primitives``
-    primitives, and the number of tries. If ``right`` is given, only that right side is tried.
-    ``pieces`` are those of the target.
+    """The tilings of a target with right sides of up to ``longest`` symbols, up to ``primitives``
+    primitives and within the ``budget``, and the number of tries. If ``right`` is given, only that
+    right side is tried. ``reach`` is that of the target and the yields.
     """
-    pieces = pieces or Pieces(target)
-    tiler = _Tiler(left, spans, pieces, yields, right, longest, primitives)
+    reach = reach or Reach(target, yields)
+    tiler = _Tiler(left, spans, reach, right, longest, primitives, budget or Budget(longest))
     return tiler.run(), MAX_TRIES - tiler.tries
 
 
@@ -50,24 +108,63 @@ class _Tiler:
         self,
         left: Sequence[int],
         spans: Sequence[Span],
-        pieces: Pieces,
-        yields: Mapping[Span, Mapping[str, object]],
+        reach: Reach,
         right: tuple[int, ...] | None,
         longest: int,
         primitives: int,
+        budget: Budget,
     ) -> None:
-        self.left, self.spans, self.yields = left, spans, yields
+        self.left, self.spans, self.reach = left, spans, reach
         self.right, self.longest, self.primitives = right, longest, primitives
-        self.pieces, self.target = pieces, pieces.target
+        self.pieces, self.target = reach.pieces, reach.target
         self.anchored = any(s != HOLE for s in left)
         self.found: list[Tiling] = []
         self.tries = MAX_TRIES
+        # a given right side and primitives are bounded by their numbers alone
+        self.counted = right is not None or primitives > 0
+        self.place, self.constant = (0.0, 0.0) if self.counted else budget[1:]
+        self.room = budget.room + ROUNDING
+        self.need = [0.0] * (len(self.target) + 1)
 
     def run(self) -> list[Tiling]:
-        self._go(0, (), {})
+        if not self.counted:
+            self._fill()
+        self._go(0, (), {}, 0.0)
         return self.found
 
-    def _go(self, p: int, right: tuple[int, ...], bound: dict[int, str | Target]) -> None:
+    def _fill(self) -> None:
+        """Find for each place of the target the fewest bits of signs that may yield the rest, if
+        a hole may yield something else at each of its uses.
+        """
+        target, need = self.target, self.need
+        words: dict[str, float] = {}
+        known: list[list[list[str]]] = []
+        unknown: list[Span] = []
+        for symbol, span in zip(self.left, self.spans, strict=True):
+            if symbol != HOLE:
+                words[chr(span[0])] = self.place
+            elif (fitting := self.reach.fitting(span)) is None:
+                unknown.append(span)
+            else:
+                known.append(fitting)
+        for p in range(len(target) - 1, -1, -1):
+            rest = min([self._sign(atom, words) for atom in target[p]]) + need[p + 1]
+            ends = [need[p + len(piece)] for fitting in known for piece in fitting[p]]
+            for span in unknown:
+                ends += [need[p + len(piece)] for piece in self.reach.unknown(p, span)]
+            need[p] = min([rest, *[end + self.place for end in ends]])
+
+    def _sign(self, atom: str, words: Mapping[str, float]) -> float:
+        """Bits of the sign of a word or of a constant; infinite if the left side has none."""
+        if ord(atom) >= CONSTANTS:
+            return self.constant if self.anchored else math.inf
+        return words.get(atom, math.inf)
+
+    def _go(
+        self, p: int, right: tuple[int, ...], bound: dict[int, str | Target], bits: float
+    ) -> None:
+        if bits + self.need[p] > self.room:
+            return
         self.tries -= 1
         if self.tries < 0 or len(self.found) >= MAX_TILINGS:
             return
@@ -84,17 +181,17 @@ class _Tiler:
         atoms = self.target[p] if p < len(self.target) else ""
         if self.right is None:
             for k in self._owners(atoms):
-                self._place(k, p, right, bound)
+                self._place(k, p, right, bound, bits)
             if self.anchored:
                 for atom in atoms:
                     if (word := constant_word(atom)) is not None:
-                        self._go(p + 1, (*right, ~word), bound)
+                        self._go(p + 1, (*right, ~word), bound, bits + self.constant)
         else:
             k = self.right[len(right)]
             if k >= 0:
-                self._place(k, p, right, bound)
+                self._place(k, p, right, bound, bits)
             elif any(constant_word(atom) == ~k for atom in atoms):
-                self._go(p + 1, (*right, k), bound)
+                self._go(p + 1, (*right, k), bound, bits)
 
     def _owners(self, atoms: str) -> Sequence[int]:
         """The parts whose yield may begin with one of the atoms."""
@@ -103,54 +200,63 @@ class _Tiler:
         return range(len(self.left))
 
     def _place(
-        self, number: int, p: int, right: tuple[int, ...], bound: dict[int, str | Target]
+        self,
+        number: int,
+        p: int,
+        right: tuple[int, ...],
+        bound: dict[int, str | Target],
+        bits: float,
     ) -> None:
         """Continue with a part, or a use of it, at place ``p`` of the target."""
         k = number & 0xFFF
         span = self.spans[k]
+        bits += self.place
         if self.left[k] != HOLE:
             if p < len(self.target) and chr(span[0]) in self.target[p]:
-                self._go(p + 1, (*right, k), bound)
+                self._go(p + 1, (*right, k), bound, bits)
             return
-        known = (bound[k],) if k in bound else self.yields.get(span)
         if number == k and not self.primitives:
-            self._whole(k, known, p, right, bound)
+            self._whole(k, p, (*right, k), bound, bits)
             return
+        known = (bound[k],) if k in bound else self.reach.yields.get(span)
         for use in self._uses(k, right) if self.right is None else (Use.of(number),):
             after = (*right, use.number)
             for piece in known or ():
                 if isinstance(piece, str):
                     words = use.take(piece)
                     if (words or use.operation) and self.pieces.at(words, p):
-                        self._go(p + len(words), after, {**bound, k: piece})
+                        self._go(p + len(words), after, {**bound, k: piece}, bits)
                 elif common := _narrowed(piece, use, self.target, p):
-                    self._go(p + len(use.take(piece)), after, {**bound, k: common})
+                    self._go(p + len(use.take(piece)), after, {**bound, k: common}, bits)
             if known is None and use.operation in (Operation.WHOLE, Operation.REVERSE):
-                run, certain = _run(self.target, p, span)
-                for size in _sizes(run, certain):
-                    self._go(p + size, after, {**bound, k: use.take(run[:size])})
+                for run in self.reach.unknown(p, span):
+                    self._go(p + len(run), after, {**bound, k: use.take(run)}, bits)
 
     def _whole(
         self,
         k: int,
-        known: Iterable[str | Target] | None,
         p: int,
-        right: tuple[int, ...],
+        after: tuple[int, ...],
         bound: dict[int, str | Target],
+        bits: float,
     ) -> None:
         """Continue with the whole yield of part ``k``, which is by far the most frequent use."""
-        after = (*right, k)
-        if known is None:
-            run, certain = _run(self.target, p, self.spans[k])
-            for size in _sizes(run, certain):
-                self._go(p + size, after, {**bound, k: run[:size]})
+        known = bound.get(k)
+        if known is not None:
+            if isinstance(known, str):
+                if self.pieces.at(known, p):
+                    self._go(p + len(known), after, bound, bits)
+            elif common := meet(known, self.target[p : p + len(known)]):
+                self._go(p + len(known), after, {**bound, k: common}, bits)
             return
-        for piece in known:
-            if isinstance(piece, str):
-                if piece and self.pieces.at(piece, p):
-                    self._go(p + len(piece), after, {**bound, k: piece})
-            elif common := meet(piece, self.target[p : p + len(piece)]):
-                self._go(p + len(piece), after, {**bound, k: common})
+        fitting = self.reach.fitting(self.spans[k])
+        if fitting is not None:
+            for piece in fitting[p]:
+                self._go(p + len(piece), after, {**bound, k: piece}, bits)
+            return
+        for run in self.reach.unknown(p, self.spans[k]):
+            if bits + self.need[p + len(run)] <= self.room:
+                self._go(p + len(run), after, {**bound, k: run}, bits)
 
     def _uses(self, k: int, right: tuple[int, ...]) -> Sequence[Use]:
         """The possible uses of part ``k`` after some others."""
@@ -187,6 +293,11 @@ def _run(target: Target, start: int, span: Span) -> tuple[Target, int]:
         else:
             break
     return tuple(out), len(out) if certain is None else certain
+
+
+def _first(run: Target, atom: str) -> int:
+    """The first place of a target that may be an atom; the number of places if there is none."""
+    return next((p for p, atoms in enumerate(run) if atom in atoms), len(run))
 
 
 def _sizes(run: Target, certain: int) -> Sequence[int]:
