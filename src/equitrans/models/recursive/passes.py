@@ -15,8 +15,8 @@ from equitrans.models.recursive.search import Explanation, explain
 SAMPLE = 40
 """Largest number of observations that decide between explanations."""
 
-EFFORT, FAILURES = 20_000, 5
-"""Tries per observation; a twentieth of that after ``FAILURES`` observations without a result."""
+EFFORT, FAILURES = 10_000, 5
+"""Tries per observation; a tenth of that after ``FAILURES`` observations without a result."""
 
 RIVALS = 8
 """Largest number of explanations of an observation that are compared."""
@@ -127,7 +127,7 @@ class Learner:
     def _explain(self, o: Observation, others: Sequence[Observation]) -> None:
         """Add the rules that explain an observation and save the most bits on it and others."""
         bound = 3 * self.code.novelty(len(o.target)) + 40
-        effort = EFFORT if self.failures < FAILURES else EFFORT // 20
+        effort = EFFORT if self.failures < FAILURES else EFFORT // 10
         n_best = RIVALS * self._times
         found = self.explain(o, bound=bound, juxtapose=self.juxtapose, effort=effort, n_best=n_best)
         gains = [(self._gain(e, o, others), -e.bits, e) for e in found]

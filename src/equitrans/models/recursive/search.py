@@ -70,7 +70,7 @@ def explain(
     """Sets of new rules of at most ``bound`` bits that derive the target, cheapest first.
 
     A cautious explanation is a single rule whose holes cover derivable spans. The search stops
-    after ``effort`` left sides and tries of tilings.
+    after ``effort`` tries of tilings.
     """
     search = _Search(grammar, form, target, code, juxtapose, cautious)
     goal = 0, len(form), target
@@ -189,7 +189,7 @@ class _Search:
         usable = [rule for _, rule in grammar.usable(form)]
         self.bounds = Bounds(usable, form, target, code, self.parse.spans)
         self.work = 0
-        """Number of left sides and of tries of tilings so far."""
+        """Number of tries of tilings so far."""
         self._prices: dict[Rule, float] = {}
         self._rules: dict[tuple[Form, tuple[int, ...]], Rule] = {}
         self._reaches: dict[Target, Reach] = {}
@@ -250,9 +250,14 @@ class _Search:
                 dropped = self._dropped(rule, spans)
                 if dropped is None:
                     continue
-                left, right, known = rule.left, rule.right, self.parse.yields
                 found, tries = tile(
-                    left, spans, target, known, right=right, longest=len(right), reach=reach
+                    rule.left,
+                    spans,
+                    target,
+                    self.parse.yields,
+                    right=rule.right,
+                    longest=len(rule.right),
+                    reach=reach,
                 )
                 self.work += tries
                 for tiling in found:
@@ -274,7 +279,6 @@ class _Search:
         code, place = self.code, self.code.least_place(size)
         constant, reach = code.signs(1, 0, 1), self._reach_of(target)
         for left, spans in islice(self._layouts(i, j, size), MAX_LAYOUTS):
-            self.work += 1
             words = size - left.count(HOLE)
             if not words and not (self.juxtapose and size == 2):
                 continue
