@@ -40,4 +40,5 @@ def test_train_learns_rules_with_workers(run, tmp_path):
     assert run(*asked, "--workers", "2", "--out", tmp_path / "two")[0] == 0
     status, _, err = run(*asked, "--workers", "0", "--out", tmp_path / "none")
     assert status == 2
-    assert "workers is 0; it must be 1 or more" in err
+    assert "--workers is 0; it must be an integer, 1 or more" in err
+    assert not (tmp_path / "none").exists()
