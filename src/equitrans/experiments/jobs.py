@@ -213,12 +213,14 @@ def machine(device: str) -> Record:
 
 
 def commit() -> str:
-    """The commit of the source tree, with a mark if files have changed. Where this file is not in
-    a clone of its own project, it is the value of EQUITRANS_COMMIT.
+    """The commit of the source tree, with a mark if files of the package have changed; new records
+    do not count. Where this file is not in a clone of its own project, it is the value of
+    EQUITRANS_COMMIT.
     """
     try:
         _git("ls-files", "--error-unmatch", Path(__file__).name)
-        return _git("describe", "--always", "--dirty", "--abbrev=40")
+        changed = _git("status", "--porcelain", "--", str(Path(__file__).parent.parent))
+        return _git("rev-parse", "HEAD") + ("-dirty" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return os.environ.get("EQUITRANS_COMMIT", "")
 
