@@ -250,14 +250,9 @@ class _Search:
                 dropped = self._dropped(rule, spans)
                 if dropped is None:
                     continue
+                left, right, known = rule.left, rule.right, self.parse.yields
                 found, tries = tile(
-                    rule.left,
-                    spans,
-                    target,
-                    self.parse.yields,
-                    right=rule.right,
-                    longest=len(rule.right),
-                    reach=reach,
+                    left, spans, target, known, right=right, longest=len(right), reach=reach
                 )
                 self.work += tries
                 for tiling in found:
