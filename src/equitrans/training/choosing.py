@@ -49,11 +49,20 @@ def with_best_classes(data: Data, config: DataConfig, model: ModelConfig) -> Dat
     """The data with the best classes, if their classes were discovered and the model has rules."""
     if config.classes != "discover" or not has_rules(model):
         return data
-    pairs = data.train + data.valid
-    classes = bracket_classes(pairs, data.reading)
-    if classes is None:
-        classes = best_classes(pairs, find_classes(pairs, data.reading), data.reading)
+    classes = classes_for_rules(data.train + data.valid, data.reading)
     return replace(data, classes=classes, reading=replace(data.reading, classes=classes))
+
+
+def classes_for_rules(
+    pairs: Sequence[Pair], reading: Reading, *, quick: bool = False
+) -> tuple[LexicalClass, ...]:
+    """The classes for a model with rules: those of the brackets of targets if these explain most of
+    the pairs, otherwise the discovered ones that have the best rules.
+    """
+    bracketed = bracket_classes(pairs, reading)
+    if bracketed is not None:
+        return bracketed
+    return best_classes(pairs, find_classes(pairs, reading), reading, quick=quick)
 
 
 def bracket_classes(pairs: Sequence[Pair], reading: Reading) -> tuple[LexicalClass, ...] | None:

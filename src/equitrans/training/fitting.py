@@ -29,7 +29,7 @@ from equitrans.models import (
 from equitrans.paper import LexicalClass, Symmetry
 from equitrans.settings import check_iterable, check_pairs, check_seed
 from equitrans.training.cards import Origin
-from equitrans.training.choosing import best_classes, bracket_classes, find_classes
+from equitrans.training.choosing import classes_for_rules, find_classes
 from equitrans.training.config import TrainingConfig, usual_training
 from equitrans.training.learners import longest_prediction, start
 from equitrans.training.learning import Report
@@ -117,7 +117,11 @@ def fitted(
         pairs = lower_first_words(pairs)
     with inductions_remembered():
         if classes == "discover":
-            classes = _discovered(pairs, Reading((), characters, split_words), model, quick=quick)
+            reading = Reading((), characters, split_words)
+            if has_rules(model):
+                classes = classes_for_rules(pairs, reading, quick=quick)
+            else:
+                classes = find_classes(pairs, reading).classes
         reading = Reading(check_classes(classes), characters, split_words, capitals=capitals)
         with _ONE_AT_A_TIME:
             trained = _fit(pairs, reading, model, training, seed=seed, quick=quick, report=report)
@@ -129,18 +133,6 @@ def fitted(
 
 
 _ONE_AT_A_TIME = threading.Lock()
-
-
-def _discovered(
-    pairs: tuple[Pair, ...], reading: Reading, model: ModelConfig, *, quick: bool
-) -> tuple[LexicalClass, ...]:
-    """The classes that are found in pairs; for a model with rules, those of the best rules."""
-    rules = has_rules(model)
-    bracketed = bracket_classes(pairs, reading) if rules else None
-    if bracketed is not None:
-        return bracketed
-    found = find_classes(pairs, reading)
-    return best_classes(pairs, found, reading, quick=quick) if rules else found.classes
 
 
 def _fit(
