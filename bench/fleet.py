@@ -4,6 +4,9 @@
     nvidia-cuda-mps-control -d
     python bench/fleet.py table1 --only "the paper's" --device cuda --jobs 24 --out found.jsonl
     python bench/fleet.py --merge found.jsonl --records records
+    python bench/fleet.py table1 --renew --scan-dir SCAN --jobs 16 --records records
+
+With --renew it also repeats trainings whose record is of another version.
 
 This does what ``equitrans reproduce`` does, with three differences. The longest trainings start
 first. It needs torch, jaxtyping and safetensors only. It writes each record to one file, which
@@ -23,11 +26,13 @@ from typing import Any
 
 import torch
 
+from equitrans import __version__
 from equitrans.experiments import (
     Failed,
     Job,
     Lost,
     Order,
+    Record,
     Records,
     load,
     load_search,
@@ -58,6 +63,7 @@ def main() -> None:
     parser.add_argument("--records", type=Path, default=Path("records"), help="folder of records")
     parser.add_argument("--out", type=Path, help="JSONL file for new records")
     parser.add_argument("--merge", type=Path, help="JSONL file to add to the records")
+    parser.add_argument("--renew", action="store_true", help="repeat those of other versions")
     parser.add_argument("--runs", type=Path, default=Path("runs/fleet"), help="run directories")
     parser.add_argument("--jobs", type=int, default=1, help="number of processes")
     parser.add_argument("--device", default="cpu")
@@ -68,7 +74,8 @@ def main() -> None:
             record = json.loads(line)
             records.add(Job.of_record(record), record)
         return
-    jobs = sorted(records.missing(wanted(asked)), key=n_updates, reverse=True)
+    jobs = [job for job in dict.fromkeys(wanted(asked)) if is_due(records.find(job), asked.renew)]
+    jobs.sort(key=n_updates, reverse=True)
     print(f"{len(jobs)} trainings", flush=True)
     orders = (Order(job, str(asked.runs / job.name), asked.scan_dir, asked.device) for job in jobs)
     started = time.monotonic()
@@ -97,6 +104,11 @@ def train(order: Order) -> dict[str, Any]:
             BLOCKING_SYNC
         )
     return perform(order)
+
+
+def is_due(record: Record | None, renew: bool) -> bool:
+    """True if there is no record or, if records are renewed, one of another version."""
+    return record is None or (renew and record["version"]["equitrans"] != __version__)
 
 
 def wanted(asked: argparse.Namespace) -> Iterator[Job]:
