@@ -322,7 +322,7 @@ def test_lengths_are_drawn_for_records_and_seeds_for_a_table(tmp_path, run):
 def test_the_records_of_this_project_have_the_names_of_their_jobs():
     folder = Path(__file__).parents[2] / "records"
     paths = sorted(folder.glob("*.jsonl"))
-    assert len(paths) == 11
+    assert len(paths) == 15
     for path in paths:
         for name, record in read_records(path).items():
             assert str(folder / Job.of_record(record).name) == name
