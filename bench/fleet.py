@@ -32,7 +32,6 @@ from equitrans.experiments import (
     Job,
     Lost,
     Order,
-    Record,
     Records,
     load,
     load_search,
@@ -74,7 +73,7 @@ def main() -> None:
             record = json.loads(line)
             records.add(Job.of_record(record), record)
         return
-    jobs = [job for job in dict.fromkeys(wanted(asked)) if is_due(records.find(job), asked.renew)]
+    jobs = records.missing(wanted(asked), version=__version__ if asked.renew else None)
     jobs.sort(key=n_updates, reverse=True)
     print(f"{len(jobs)} trainings", flush=True)
     orders = (Order(job, str(asked.runs / job.name), asked.scan_dir, asked.device) for job in jobs)
@@ -104,11 +103,6 @@ def train(order: Order) -> dict[str, Any]:
             BLOCKING_SYNC
         )
     return perform(order)
-
-
-def is_due(record: Record | None, renew: bool) -> bool:
-    """True if there is no record or, if records are renewed, one of another version."""
-    return record is None or (renew and record["version"]["equitrans"] != __version__)
 
 
 def wanted(asked: argparse.Namespace) -> Iterator[Job]:

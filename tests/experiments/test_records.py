@@ -265,6 +265,17 @@ def test_missing_jobs_are_listed_once_and_in_order(tmp_path):
     assert records.missing([]) == []
 
 
+def test_records_of_another_version_are_missing_if_a_version_is_asked_for(tmp_path):
+    records, (a, b, c, d) = Records(tmp_path), (tiny_job(seed) for seed in range(4))
+    for job, version in ((a, "1.0.0"), (b, "0.9.0")):
+        records.add(job, made_up(job) | {"version": {"equitrans": version}})
+    without = {k: v for k, v in made_up(c).items() if k != "version"}
+    records.add(c, without)
+    assert records.missing([a, b, c, d], version="1.0.0") == [b, c, d]
+    assert records.missing([a, b, c, d], version="0.9.0") == [a, c, d]
+    assert records.missing([a, b, c, d]) == [d]
+
+
 def test_a_learning_curve_has_evenly_spaced_epochs_and_the_last():
     def epochs(count):
         names = ("train_loss", "valid_loss", "valid_accuracy")

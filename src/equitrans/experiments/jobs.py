@@ -47,8 +47,9 @@ releases its lock within this time."""
 class Job:
     """All settings that decide the figures of one training and its evaluation.
 
-    ``official`` is True if the pairs come from the official SCAN files. The folder of these files
-    is not part of a job.
+    ``official`` is True if the pairs are those of the official SCAN files. The folder of these
+    files is not part of a job. If it has no file of a split that the package makes by a rule, the
+    job uses the rule, which gives the same pairs in another order.
     """
 
     config: RunConfig
@@ -155,7 +156,7 @@ def _perform(order: Order) -> Record:
     else:
         shutil.rmtree(path, ignore_errors=True)  # an interrupted creation
         data = training.load_with_best_classes(config.data, config.model, seed=config.seed)
-        if job.official and data.origin not in ("official", "rule"):  # a rule gives the same rows
+        if job.official and data.origin not in ("official", "rule"):
             raise DataError(f"{order.scan_dir} has no files of {config.data.split}")
         run = training.Run.create(path, config, data)
     record: Record = {"format": FORMAT, "settings": job.settings, "seed": config.seed}

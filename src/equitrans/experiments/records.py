@@ -70,13 +70,21 @@ class Records:
             ]
             write_atomically(path, "\n".join([*lines, ""]))
 
-    def missing(self, jobs: Iterable[Job]) -> list[Job]:
-        """The jobs without a record, in order, without duplicates."""
-        return [job for job in dict.fromkeys(jobs) if self.find(job) is None]
+    def missing(self, jobs: Iterable[Job], *, version: str | None = None) -> list[Job]:
+        """The jobs without a record, in order, without duplicates. With ``version``, records of
+        other versions of equitrans do not count.
+        """
+        return [job for job in dict.fromkeys(jobs) if not _counts(self.find(job), version)]
 
     def _place(self, job: Job) -> tuple[Path, str]:
         split, _, name = job.name.partition("/")
         return self.directory / f"{split}.jsonl", name
+
+
+def _counts(record: Record | None, version: str | None) -> bool:
+    if record is None or version is None:
+        return record is not None
+    return bool(record.get("version", {}).get("equitrans") == version)
 
 
 def read_records(path: Path) -> dict[str, Record]:
