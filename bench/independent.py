@@ -7,8 +7,9 @@
 
 Joey NMT runs as a program of its own, with the sizes and the number of updates of our baseline with
 soft attention (embedding 64, hidden 128, dropout 0.1, 3,000 updates of 128 pairs, Adam at 0.001,
-clipping at 5; its rate falls by a tenth after each of 26 epochs, ours as a cosine). The checkpoint
-with the smallest validation loss is tested once. Each training appends one line of JSON.
+clipping at 5; its rate falls by a tenth after each of 26 epochs, ours as a cosine). With more
+--updates its rate falls as far, more slowly. The checkpoint with the smallest validation loss is
+tested once. Each training appends one line of JSON.
 """
 
 import argparse
@@ -33,6 +34,8 @@ from equitrans.data import Pair, load_split
 from equitrans.experiments import commit
 
 UPDATES, BATCH, EMBEDDING, HIDDEN, DROPOUT = 3000, 128, 64, 128, 0.1
+LAST_RATE = 0.9**26
+"""The last learning rate, as a part of the first."""
 
 
 def main() -> None:
@@ -93,6 +96,7 @@ def train(
         "exact_match": sum(right) / len(right),
         "by_length": {n: [hit[n], every[n]] for n in sorted(every)},
         "settings": {k: config[k] for k in ("model", "training")},
+        "valid": validation_losses(folder),
         "seconds": round(seconds, 1),
         "program": program(python),
         "machine": {"kind": platform.machine(), "threads": 1},
@@ -104,6 +108,7 @@ def train(
 def settings(folder: Path, seed: int, updates: int, pairs: int) -> dict[str, Any]:
     """Joey NMT's settings."""
     side = {"level": "word", "lowercase": False, "voc_min_freq": 1}
+    epochs = 1 + updates * BATCH // pairs
     layer: dict[str, Any] = {
         "type": "recurrent",
         "rnn_type": "lstm",
@@ -138,7 +143,7 @@ def settings(folder: Path, seed: int, updates: int, pairs: int) -> dict[str, Any
             "learning_rate": 0.001,
             "learning_rate_min": 1e-9,
             "scheduling": "exponential",
-            "decrease_factor": 0.9,
+            "decrease_factor": round(LAST_RATE ** (1 / epochs), 4),
             "clip_grad_norm": 5.0,
             "batch_size": BATCH,
             "batch_type": "sentence",
@@ -146,7 +151,7 @@ def settings(folder: Path, seed: int, updates: int, pairs: int) -> dict[str, Any
             "loss": "crossentropy",
             "early_stopping_metric": "loss",
             "updates": updates,
-            "epochs": 1 + updates * BATCH // pairs,
+            "epochs": epochs,
             "validation_freq": max(1, updates // 10),
             "logging_freq": max(1, updates // 20),
             "keep_best_ckpts": 1,
@@ -191,14 +196,25 @@ def program(python: str) -> dict[str, str]:
     return dict(zip(names, said.stdout.split(), strict=True))
 
 
+def validation_losses(folder: Path) -> list[float]:
+    """The validation losses per sentence, in order, from Joey NMT's own file."""
+    lines = (folder / "model" / "validations.txt").read_text(encoding="utf-8").splitlines()
+    return [float(line.partition("loss: ")[2].split()[0]) for line in lines]
+
+
 def show(path: Path) -> None:
-    """Print mean, standard deviation and every seed."""
+    """Print a table with every seed, by number of updates."""
     found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    for record in found:
-        print(f"seed {record['seed']}: {100 * record['exact_match']:.1f}")
-    every = [100 * record["exact_match"] for record in found]
-    spread = statistics.stdev(every) if len(every) > 1 else 0.0
-    print(f"{len(every)} seeds: {statistics.mean(every):.1f} ± {spread:.1f}")
+    print("| updates | every seed | mean | smallest validation losses |")
+    print("| --- | --- | --- | --- |")
+    for updates in sorted({record["settings"]["training"]["updates"] for record in found}):
+        group = [r for r in found if r["settings"]["training"]["updates"] == updates]
+        every = [100 * record["exact_match"] for record in group]
+        spread = f" ± {statistics.stdev(every):.2f}" if len(every) > 1 else ""
+        seeds = " ".join(f"{figure:.2f}" for figure in every)
+        mean = f"{statistics.mean(every):.2f}{spread} ({len(every)})"
+        losses = " ".join(f"{min(r['valid']):.4f}" for r in group if "valid" in r)
+        print(f"| {updates} | {seeds} | {mean} | {losses} |")
 
 
 if __name__ == "__main__":
