@@ -1,0 +1,144 @@
+"""Check that an older version trains the same weights, bit for bit, on a CPU; exit with status 1 if
+it does not.
+
+    git worktree add ../old 6f7be34
+    python bench/versions.py starts lowdata search-length --old ../old/src --version 0.3.0 \
+        --scan-dir SCAN --out records/reliability/versions.json
+
+A table may have records of an older version. For the first record of that version in every cell of
+the experiments, both source trees train the same settings and seed for some updates. Each tree runs
+in a process of its own, with one thread.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+
+from equitrans import training
+from equitrans.experiments import Job, Records, load, load_search, search_names
+from equitrans.experiments.jobs import machine
+
+HERE = Path(__file__).parent
+UPDATES = 200
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("experiments", nargs="*", help="names of tables and searches")
+    parser.add_argument("--old", help="the source folder of the older version")
+    parser.add_argument("--version", help="the older version, as in the records")
+    parser.add_argument("--updates", type=int, default=UPDATES)
+    parser.add_argument("--records", type=Path, default=HERE.parent / "records")
+    parser.add_argument("--scan-dir", help="folder of the official SCAN files")
+    parser.add_argument("--out", type=Path, help="JSON file for the figures")
+    parser.add_argument("--train", action="store_true", help="train the records on standard input")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    if args.train:
+        for line in sys.stdin:
+            print(weights(json.loads(line), args.updates, args.scan_dir), flush=True)
+        return 0
+    records = Records(args.records)
+    found = [r for name in args.experiments for r in of_version(records, name, args.version)]
+    new = HERE.parent / "src"
+    before, after = (trained(Path(source).resolve(), found, args) for source in (args.old, new))
+    rows, different = [], 0
+    for record, a, b in zip(found, before, after, strict=True):
+        row = {"split": record["settings"]["split"], "seed": record["seed"], "same": a == b}
+        rows.append(row | {"weights": b, "settings": Job.of_record(record).description})
+        different += a != b
+        print(f"{'same' if a == b else 'DIFFERENT'}: {rows[-1]['settings']}", flush=True)
+    print(f"{len(rows) - different} of {len(rows)} have the same weights after {args.updates}")
+    figures = machine("cpu") | {
+        "older": {"equitrans": args.version, "commit": revision(Path(args.old))},
+        "updates": args.updates,
+        "checked": len(rows),
+        "different": different,
+        "trainings": rows,
+    }
+    if args.out:
+        args.out.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+    return int(different > 0)
+
+
+def of_version(records: Records, name: str, version: str) -> Iterator[dict[str, Any]]:
+    """One record of a version for each row and split of a table; all of a search."""
+    if name in search_names():
+        cells = [[job] for _, job in load_search(name).drawn(official=True)]
+    else:
+        plan = load(name)
+        cells = [
+            [job for job in replace(plan, rows=(row,)).jobs(official=True) if at(job) == split]
+            for row in plan.rows
+            for split in plan.splits
+        ]
+    for cell in cells:
+        old = [r for r in map(records.find, cell) if r and r["version"]["equitrans"] == version]
+        yield from old[:1]
+
+
+def at(job: Job) -> str | None:
+    return job.config.data.split
+
+
+def trained(
+    source: Path, records: Iterable[dict[str, Any]], args: argparse.Namespace
+) -> Iterator[str]:
+    """The weights that a source tree trains for each record."""
+    asked = [sys.executable, str(Path(__file__).resolve()), "--train"]
+    asked += ["--updates", str(args.updates)]
+    asked += ["--scan-dir", str(Path(args.scan_dir).resolve())] if args.scan_dir else []
+    lines = [json.dumps({k: record[k] for k in ("settings", "seed")}) for record in records]
+    process = subprocess.Popen(
+        asked,
+        env={**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process, process.stdin:
+        for line in lines:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            yield process.stdout.readline().strip()
+
+
+def weights(record: dict[str, Any], updates: int, scan_dir: str | None) -> str:
+    """A digest of the weights after some updates of a record's settings."""
+    settings = record["settings"] | {"training.updates": updates, "training.epochs": None}
+    config = Job.of_record(record | {"settings": settings}).config
+    config = replace(config, data=replace(config.data, scan_dir=scan_dir))
+    data = training.load_with_best_classes(config.data, config.model, seed=config.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        run = training.Run.create(Path(folder) / "run", config, data)
+        for _ in run.train(data, device="cpu"):
+            pass
+        found = load_file(Path(folder) / "run" / "model.safetensors")
+    digest = sha256()
+    for name in sorted(found):
+        digest.update(name.encode() + found[name].numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def revision(folder: Path) -> str:
+    asked = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
