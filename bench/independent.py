@@ -8,8 +8,10 @@
 Joey NMT runs as a program of its own, with the sizes and the number of updates of our baseline with
 soft attention (embedding 64, hidden 128, dropout 0.1, 3,000 updates of 128 pairs, Adam at 0.001,
 clipping at 5; its rate falls by a tenth after each of 26 epochs, ours as a cosine). With more
---updates its rate falls as far, more slowly. The checkpoint with the smallest validation loss is
-tested once. Each training appends one line of JSON.
+--updates its rate falls as far, more slowly. It differs from ours in two ways that can be removed:
+its embeddings start smaller (--embedding-deviation 1 is ours), and its decoder also reads its last
+output state (--no-feeding). The checkpoint with the smallest validation loss is tested once. Each
+training appends one line of JSON.
 """
 
 import argparse
@@ -47,6 +49,10 @@ def main() -> None:
     parser.add_argument("--scan-dir", help="folder of the official SCAN files")
     parser.add_argument("--seeds", default="0-5", help="first seed, and the one after the last")
     parser.add_argument("--updates", type=int, default=UPDATES)
+    parser.add_argument(
+        "--embedding-deviation", type=float, help="embeddings start normally distributed"
+    )
+    parser.add_argument("--no-feeding", action="store_true", help="without input feeding")
     parser.add_argument("--out", type=Path, help="JSONL file for the figures")
     parser.add_argument("--show", type=Path, help="print the figures of a file")
     args = parser.parse_args()
@@ -57,7 +63,7 @@ def main() -> None:
     split = load_split(args.split, args.scan_dir)
     for seed in range(first, last):
         with tempfile.TemporaryDirectory() as folder:
-            found = train(Path(folder), args.python, split.train, split.test, seed, args.updates)
+            found = train(Path(folder), args, split.train, split.test, seed)
         line = json.dumps({"split": args.split, **found})
         print(line, flush=True)
         if args.out:
@@ -67,11 +73,10 @@ def main() -> None:
 
 def train(
     folder: Path,
-    python: str,
+    asked: argparse.Namespace,
     train: Sequence[Pair],
     test: Sequence[Pair],
     seed: int,
-    updates: int,
 ) -> dict[str, Any]:
     """Train and test once; the figures as a record."""
     pairs = sorted(train)
@@ -80,7 +85,13 @@ def train(
     for name, part in (("valid", pairs[:cut]), ("train", pairs[cut:]), ("test", test)):
         (folder / f"{name}.src").write_text("".join(f"{' '.join(p.source)}\n" for p in part))
         (folder / f"{name}.trg").write_text("".join(f"{' '.join(p.target)}\n" for p in part))
-    config = settings(folder, seed, updates, len(pairs) - cut)
+    python = asked.python
+    config = settings(folder, seed, asked.updates, len(pairs) - cut)
+    if asked.embedding_deviation:
+        config["model"]["embed_initializer"] = "normal"
+        config["model"]["embed_init_weight"] = asked.embedding_deviation
+    if asked.no_feeding:
+        config["model"]["decoder"]["input_feeding"] = False
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     begun = time.monotonic()
     joey(python, "train", folder / "config.yaml", "--skip-test")
@@ -203,18 +214,31 @@ def validation_losses(folder: Path) -> list[float]:
 
 
 def show(path: Path) -> None:
-    """Print a table with every seed, by number of updates."""
-    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    print("| updates | every seed | mean | smallest validation losses |")
+    """Print a table with every seed, by what was changed."""
+    print("| training | every seed | mean | smallest validation losses |")
     print("| --- | --- | --- | --- |")
-    for updates in sorted({record["settings"]["training"]["updates"] for record in found}):
-        group = [r for r in found if r["settings"]["training"]["updates"] == updates]
+    for name, group in groups(path).items():
         every = [100 * record["exact_match"] for record in group]
         spread = f" ± {statistics.stdev(every):.2f}" if len(every) > 1 else ""
         seeds = " ".join(f"{figure:.2f}" for figure in every)
         mean = f"{statistics.mean(every):.2f}{spread} ({len(every)})"
-        losses = " ".join(f"{min(r['valid']):.4f}" for r in group if "valid" in r)
-        print(f"| {updates} | {seeds} | {mean} | {losses} |")
+        losses = " ".join(f"{min(r['valid']):.2g}" for r in group if "valid" in r)
+        print(f"| {name} | {seeds} | {mean} | {losses} |")
+
+
+def groups(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """The records of a file by the name of their settings."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        model = record["settings"]["model"]
+        name = f"{record['settings']['training']['updates']:,} updates"
+        if model["embed_initializer"] == "normal":
+            name += f", embeddings start with deviation {model['embed_init_weight']:g}"
+        if not model["decoder"]["input_feeding"]:
+            name += ", no input feeding"
+        found.setdefault(name, []).append(record)
+    return found
 
 
 if __name__ == "__main__":

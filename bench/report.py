@@ -1,18 +1,22 @@
 """Print tables of docs/results.md that need more than the figures of a cell.
 
-python bench/report.py starts          stuck starts with the paper's settings
-python bench/report.py length          how many trials of search-length reach which figure
+python bench/report.py starts          which starts with the paper's settings do not converge
+python bench/report.py length          what the trials of search-length reach
 python bench/report.py differences     how far the trainings of differences get
+python bench/report.py restarts        how many trainings of variants needed a second start
 """
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
+from statistics import correlation, fmean, median, stdev
 from typing import Any
 
+import independent
+
+from equitrans.data import load_split
+from equitrans.data.scan import VERBS
 from equitrans.experiments import (
     Experiment,
     Job,
@@ -29,98 +33,145 @@ from equitrans.experiments.tables import markdown
 HERE = Path(__file__).parent.parent
 RECORDS = Records(HERE / "records")
 INDEPENDENT = HERE / "records" / "studies" / "independent-attention.jsonl"
-STUCK = 1.0
-"""A start is stuck if its lowest validation loss is above this."""
+CONVERGED = 1.0
+"""A start converges if its lowest validation loss is at most this."""
 
-PLATEAU = 776
-"""Number of test commands of Length without a phrase that no training command has."""
+UPDATES = 7500
+"""Updates of a training of the default recipe with one start."""
 
 
 def main() -> None:
-    print({"starts": starts, "length": length, "differences": differences}[sys.argv[1]]())
+    tables = {t.__name__: t for t in (starts, length, differences, restarts)}
+    print(tables[sys.argv[1]]())
 
 
 def starts() -> str:
-    """How many starts of each cell are stuck, and what the others reach."""
+    """How many starts of each cell do not converge, and what the others reach."""
     rows = []
     for row, split, found in cells(load("starts")):
-        if split == "length":
-            continue
-        good = [r for r in found if (validation_loss(r) or 0) <= STUCK]
+        good = [r for r in found if (validation_loss(r) or 0) <= CONVERGED]
         lost = [r for r in found if r not in good]
-        reached = sorted(figures(good))
+        late = sum(r["best_epoch"] > r["epochs"] - 5 for r in found)
+        published = row.published.get(split)
         rows.append(
             [
                 row.name,
                 title(split),
+                str(published or ""),
                 f"{len(lost)} of {len(found)}",
-                " ".join(f"{figure:.2f}" for figure in sorted(figures(lost))),
-                f"{median(reached):.2f}" if reached else "",
-                f"{reached[0]:.2f} to {reached[-1]:.2f}" if reached else "",
+                listed(figures(lost)),
+                listed(figures(good)),
+                f"{late} of {len(found)}",
             ]
         )
-    return markdown(["settings", "split", "stuck", "they get", "median", "the others get"], rows)
+    head = ["settings", "split", "published", "do not converge", "they get", "the others get"]
+    return markdown([*head, "best epoch in the last five"], rows)
 
 
 def length() -> str:
-    """How many trials are above, on and below the plateau."""
+    """What the trials reach by classes and marginal, and whether validation orders them."""
     plan = load_search("search-length")
     found = [RECORDS.find(job) for _, job in plan.drawn(official=True)]
     trials = [r for r in found if r and r["test"]]
-    losses = [validation_loss(r) for r in trials]
-    right = [r["test"]["right"] for r in trials]
-    values = figures(trials)
-    chosen = min(range(len(trials)), key=lambda i: losses[i])
+    split = load_split("length")
+    seen = [pair for pair in split.test if not has_unseen_phrase(pair.source)]
+    lengths = [len(pair.target) for pair in seen]
+    groups = {
+        (classes, marginal): [
+            r
+            for r in trials
+            if (r["settings"]["classes"], r["settings"]["model.marginal"]) == (classes, marginal)
+        ]
+        for classes in ("verbs", "both")
+        for marginal in ("sum", "max", "annealed")
+    }
     rows = [
-        ["all", len(trials)],
-        [f"above the published {plan.published}", above(values, plan.published)],
-        ["above 19.80", above(right, PLATEAU)],
-        ["exactly 19.80: all commands without the unseen phrase", right.count(PLATEAU)],
-        ["below 19.80", len(trials) - above(right, PLATEAU - 1)],
-        ["with a validation loss below 0.01", len([x for x in losses if x < 0.01])],
+        [
+            f"{classes}, {marginal}",
+            str(len(group)),
+            f"{median(figures(group)):.2f}",
+            f"{max(figures(group)):.2f}",
+            str(sum(r["test"]["right"] == len(seen) for r in group)),
+            str(sum(r["test"]["right"] > len(seen) for r in group)),
+            str(sum(has_phrases_right(r, lengths) for r in group)),
+        ]
+        for (classes, marginal), group in groups.items()
     ]
-    best = max(range(len(trials)), key=lambda i: values[i])
-    ranks = sorted(losses).index(losses[best]) + 1
-    rows += [
-        ["figure of the trial with the lowest validation loss", f"{values[chosen]:.2f}"],
-        ["rank of the best trial by validation loss", f"{ranks} of {len(trials)}"],
-    ]
-    return markdown(["trials of search-length", "number"], [[a, str(b)] for a, b in rows])
+    plateau = f"{100 * len(seen) / len(split.test):.2f}"
+    head = ["classes, marginal", "trials", "median", "best", f"exactly {plateau}"]
+    parts = [markdown([*head, f"above {plateau}", "with unseen phrases right"], rows)]
+    rows = []
+    for limit in (float("inf"), 0.01, 0.0001):
+        below = [r for r in trials if (validation_loss(r) or 0) < limit]
+        order = correlation(
+            ranks([-(validation_loss(r) or 0) for r in below]), ranks(figures(below))
+        )
+        name = "all" if limit == float("inf") else f"validation loss below {limit}"
+        rows.append([name, str(len(below)), f"{order:.2f}"])
+    head = ["trials", "number", "rank correlation of a low loss and a high test figure"]
+    return "\n\n".join([*parts, markdown(head, rows)])
 
 
-def above(values: Sequence[float], limit: float) -> int:
-    return sum(value > limit for value in values)
+def has_unseen_phrase(source: Sequence[str]) -> bool:
+    text = f" {' '.join(source)} "
+    return any(f" {v} around {d} thrice " in text for v in VERBS.source for d in ("left", "right"))
+
+
+def has_phrases_right(record: dict[str, Any], lengths: Sequence[int]) -> bool:
+    """True if more commands of a target length are right than there are without the phrase."""
+    by_length = record["test"]["by_length"].items()
+    return any(right > lengths.count(int(number)) for number, (right, _) in by_length)
+
+
+def ranks(values: Sequence[float]) -> list[float]:
+    """The mean rank of each value among all.
+
+    >>> ranks([7, 5, 7])
+    [1.5, 0.0, 1.5]
+    """
+    ordered = sorted(values)
+    return [ordered.index(v) + (ordered.count(v) - 1) / 2 for v in values]
 
 
 def differences() -> str:
     """Test figures beside validation losses, with the training of Joey NMT."""
-    rows = [
-        line(f"{row.name}, {title(split)}", found[0]["updates"], figures(found), valid(found))
-        for row, split, found in cells(load("differences"))
-    ]
-    groups: dict[int, list[dict[str, Any]]] = {}
-    for text in INDEPENDENT.read_text(encoding="utf-8").splitlines():
-        record = json.loads(text)
-        groups.setdefault(record["settings"]["training"]["updates"], []).append(record)
-    for updates, group in sorted(groups.items()):
+    rows: list[list[str]] = []
+    for row, split, found in cells(load("differences")):
+        if published := row.published.get(split):
+            name = row.name.partition(":")[0]
+            rows.append([f"*{name}, {title(split)}, published*", "", f"*{published}*", "", ""])
+        losses = [loss for loss in map(validation_loss, found) if loss is not None]
+        name = f"{row.name}, {title(split)}"
+        rows.append(line(name, found[0]["updates"], figures(found), losses))
+    for name, group in independent.groups(INDEPENDENT).items():
+        updates = group[0]["settings"]["training"]["updates"]
         values = [100 * r["exact_match"] for r in group]
         losses = [min(r["valid"]) for r in group if "valid" in r]
-        rows.append(line("LSTM with soft attention of Joey NMT, Length", updates, values, losses))
-    return markdown(["trainings", "updates", "median", "every seed", "validation losses"], rows)
+        changes = name.partition(", ")[2]
+        model = f"LSTM with soft attention of Joey NMT{changes and ': ' + changes}, Length"
+        rows.append(line(model, updates, values, losses))
+    return markdown(["training", "updates", "mean", "every seed", "validation losses"], rows)
 
 
 def line(name: str, updates: int, values: list[float], losses: list[float]) -> list[str]:
-    return [
-        name,
-        f"{updates:,}",
-        f"{median(values):.1f}",
-        " ".join(f"{value:.1f}" for value in sorted(values)),
-        f"{min(losses):.4f} to {max(losses):.4f}" if losses else "",
-    ]
+    spread = f" ± {stdev(values):.1f}" if len(values) > 1 else ""
+    ends = f"{min(losses):.2g} to {max(losses):.2g}" if losses else ""
+    return [name, f"{updates:,}", f"{fmean(values):.1f}{spread}", listed(values), ends]
 
 
-def valid(records: Sequence[dict[str, Any]]) -> list[float]:
-    return [loss for loss in map(validation_loss, records) if loss is not None]
+def listed(values: list[float]) -> str:
+    # nothing below 100 is shown as 100.0
+    return " ".join(f"{v if v == 100 else min(v, 99.9):.1f}" for v in sorted(values))
+
+
+def restarts() -> str:
+    """How many trainings of each cell of variants needed a second start."""
+    plan = load("variants")
+    rows = {row.name: [row.name] for row in plan.rows}
+    for row, _, found in cells(plan):
+        again = sum(r["updates"] > (r["settings"]["training.updates"] or UPDATES) for r in found)
+        rows[row.name].append(f"{again} of {len(found)}")
+    return markdown(["system", *map(title, plan.splits)], list(rows.values()))
 
 
 def cells(plan: Experiment) -> Iterator[tuple[Row, str, list[dict[str, Any]]]]:

@@ -1,13 +1,14 @@
 """Check that an older version trains the same weights, bit for bit, on a CPU; exit with status 1 if
 it does not.
 
-    git worktree add ../old 6f7be34
-    python bench/versions.py starts lowdata search-length --old ../old/src --version 0.3.0 \
+    git worktree add ../one 97cc497
+    git worktree add ../two 6f7be34
+    python bench/versions.py starts lowdata search-length --old ../one/src ../two/src \
         --scan-dir SCAN --out records/reliability/versions.json
 
-A table may have records of an older version. For the first record of that version in every cell of
-the experiments, both source trees train the same settings and seed for some updates. Each tree runs
-in a process of its own, with one thread.
+A table may have records of an older version. For one record of each older commit in every cell of
+the experiments, the source tree of that commit and this one train the same settings and seed for
+some updates. Each tree runs in a process of its own, with one thread.
 """
 
 import argparse
@@ -25,9 +26,9 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
-from equitrans import training
+from equitrans import __version__, training
+from equitrans.data import load_data
 from equitrans.experiments import Job, Records, load, load_search, search_names
-from equitrans.experiments.jobs import machine
 
 HERE = Path(__file__).parent
 UPDATES = 200
@@ -38,8 +39,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("experiments", nargs="*", help="names of tables and searches")
-    parser.add_argument("--old", help="the source folder of the older version")
-    parser.add_argument("--version", help="the older version, as in the records")
+    parser.add_argument("--old", nargs="*", type=Path, default=[], help="older source folders")
     parser.add_argument("--updates", type=int, default=UPDATES)
     parser.add_argument("--records", type=Path, default=HERE.parent / "records")
     parser.add_argument("--scan-dir", help="folder of the official SCAN files")
@@ -51,19 +51,25 @@ def main() -> int:
         for line in sys.stdin:
             print(weights(json.loads(line), args.updates, args.scan_dir), flush=True)
         return 0
-    records = Records(args.records)
-    found = [r for name in args.experiments for r in of_version(records, name, args.version)]
-    new = HERE.parent / "src"
-    before, after = (trained(Path(source).resolve(), found, args) for source in (args.old, new))
-    rows, different = [], 0
-    for record, a, b in zip(found, before, after, strict=True):
-        row = {"split": record["settings"]["split"], "seed": record["seed"], "same": a == b}
-        rows.append(row | {"weights": b, "settings": Job.of_record(record).description})
-        different += a != b
-        print(f"{'same' if a == b else 'DIFFERENT'}: {rows[-1]['settings']}", flush=True)
+    from equitrans.experiments.jobs import machine  # which older versions do not have
+
+    records, rows = Records(args.records), []
+    found = [r for name in args.experiments for r in older(records, name)]
+    for source in args.old:
+        commit = revision(source)
+        group = [r for r in found if commit.startswith(r["version"]["commit"].partition("-")[0])]
+        before, after = (
+            trained(tree.resolve(), group, args) for tree in (source, HERE.parent / "src")
+        )
+        for record, a, b in zip(group, before, after, strict=True):
+            name = Job.of_record(record).description
+            print(f"{'same' if a == b else 'DIFFERENT'}: {name}", flush=True)
+            row = {"commit": commit, "settings": name, "seed": record["seed"]}
+            rows.append(row | {"weights": b, "same": a == b})
+    different = sum(not row["same"] for row in rows)
     print(f"{len(rows) - different} of {len(rows)} have the same weights after {args.updates}")
+    print(f"{len(found) - len(rows)} records are of other commits")
     figures = machine("cpu") | {
-        "older": {"equitrans": args.version, "commit": revision(Path(args.old))},
         "updates": args.updates,
         "checked": len(rows),
         "different": different,
@@ -74,8 +80,8 @@ def main() -> int:
     return int(different > 0)
 
 
-def of_version(records: Records, name: str, version: str) -> Iterator[dict[str, Any]]:
-    """One record of a version for each row and split of a table; all of a search."""
+def older(records: Records, name: str) -> Iterator[dict[str, Any]]:
+    """One record of each older commit for every row and split of a table, all of a search."""
     if name in search_names():
         cells = [[job] for _, job in load_search(name).drawn(official=True)]
     else:
@@ -86,8 +92,10 @@ def of_version(records: Records, name: str, version: str) -> Iterator[dict[str, 
             for split in plan.splits
         ]
     for cell in cells:
-        old = [r for r in map(records.find, cell) if r and r["version"]["equitrans"] == version]
-        yield from old[:1]
+        found = [
+            r for r in map(records.find, cell) if r and r["version"]["equitrans"] != __version__
+        ]
+        yield from {r["version"].get("commit", ""): r for r in reversed(found)}.values()
 
 
 def at(job: Job) -> str | None:
@@ -123,7 +131,7 @@ def weights(record: dict[str, Any], updates: int, scan_dir: str | None) -> str:
     settings = record["settings"] | {"training.updates": updates, "training.epochs": None}
     config = Job.of_record(record | {"settings": settings}).config
     config = replace(config, data=replace(config.data, scan_dir=scan_dir))
-    data = training.load_with_best_classes(config.data, config.model, seed=config.seed)
+    data = load_data(config.data, seed=config.seed)
     with tempfile.TemporaryDirectory() as folder:
         run = training.Run.create(Path(folder) / "run", config, data)
         for _ in run.train(data, device="cpu"):

@@ -104,7 +104,7 @@ def make_search(plan: SearchPlan, found: Sequence[tuple[Settings, Record]]) -> s
     ranked = sorted(found, key=lambda each: each[1]["valid"]["loss"])
     names = list(plan.space.settings)
     rows = [
-        [f"{record['valid']['loss']:.4f}", f"{figures([record])[0]:.2f}"]
+        [f"{record['valid']['loss']:.2g}", f"{figures([record])[0]:.2f}"]
         + [_short(settings[name]) for name in names]
         for settings, record in ranked[:SHOWN]
     ]
