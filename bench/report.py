@@ -8,7 +8,6 @@ python bench/report.py restarts        how many trainings of variants needed a s
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import correlation, fmean, median, stdev
 from typing import Any
@@ -19,10 +18,10 @@ from equitrans.data import load_split
 from equitrans.data.scan import VERBS
 from equitrans.experiments import (
     Experiment,
-    Job,
     Records,
     Row,
     figures,
+    find_records,
     load,
     load_search,
     title,
@@ -175,14 +174,12 @@ def restarts() -> str:
 
 
 def cells(plan: Experiment) -> Iterator[tuple[Row, str, list[dict[str, Any]]]]:
-    """The rows, splits and records of an experiment."""
+    """The rows, splits and records of an experiment, without empty cells."""
+    found = find_records(plan, RECORDS, official=True)
     for row in plan.rows:
-        jobs: dict[str, list[Job]] = {}
-        for job in replace(plan, rows=(row,)).jobs(official=True):
-            jobs.setdefault(str(job.config.data.split), []).append(job)
         for split in plan.splits:
-            if found := [r for r in map(RECORDS.find, jobs.get(split, ())) if r]:
-                yield row, split, found
+            if cell := found[row.name, split]:
+                yield row, split, cell
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from safetensors.torch import load_file
 
 from equitrans import __version__, training
 from equitrans.data import load_data
-from equitrans.experiments import Job, Records, load, load_search, search_names
+from equitrans.experiments import Job, Records, find_records, load, load_search, search_names
 
 HERE = Path(__file__).parent
 UPDATES = 200
@@ -83,23 +83,12 @@ def main() -> int:
 def older(records: Records, name: str) -> Iterator[dict[str, Any]]:
     """One record of each older commit for every row and split of a table, all of a search."""
     if name in search_names():
-        cells = [[job] for _, job in load_search(name).drawn(official=True)]
+        cells = [[records.find(job)] for _, job in load_search(name).drawn(official=True)]
     else:
-        plan = load(name)
-        cells = [
-            [job for job in replace(plan, rows=(row,)).jobs(official=True) if at(job) == split]
-            for row in plan.rows
-            for split in plan.splits
-        ]
+        cells = find_records(load(name), records, official=True).values()
     for cell in cells:
-        found = [
-            r for r in map(records.find, cell) if r and r["version"]["equitrans"] != __version__
-        ]
+        found = [r for r in cell if r and r["version"]["equitrans"] != __version__]
         yield from {r["version"].get("commit", ""): r for r in reversed(found)}.values()
-
-
-def at(job: Job) -> str | None:
-    return job.config.data.split
 
 
 def trained(
