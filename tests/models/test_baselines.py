@@ -21,9 +21,19 @@ SIZES = {
 }
 
 
-@pytest.fixture(params=SIZES, ids=["russin", "wu", "attention"])
+CONFIGS = {
+    "russin": RussinConfig(**SIZES[RussinConfig], dropout=0.0),
+    "wu": WuConfig(**SIZES[WuConfig], dropout=0.0),
+    "attention": AttentionConfig(**SIZES[AttentionConfig], dropout=0.0),
+    "attention, context after": AttentionConfig(
+        **SIZES[AttentionConfig], dropout=0.0, context="after"
+    ),
+}
+
+
+@pytest.fixture(params=CONFIGS.values(), ids=CONFIGS)
 def config(request):
-    return request.param(**SIZES[request.param], dropout=0.0)
+    return request.param
 
 
 @pytest.fixture

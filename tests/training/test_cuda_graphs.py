@@ -28,6 +28,9 @@ CONFIGS = {
     "russin": RussinConfig(semantics=4, syntax=6, dropout=0.0),
     "wu": WuConfig(embedding=4, hidden=6, dropout=0.0),
     "attention": AttentionConfig(embedding=4, hidden=6, dropout=0.0),
+    "attention, context after": AttentionConfig(
+        embedding=4, hidden=6, dropout=0.0, context="after"
+    ),
     "transducer": TransducerConfig(k=4, d=3, embedding=4, hidden=6, dropout=0.0, warm_start=0.0),
 }
 ROOM = 8

@@ -78,9 +78,16 @@ def build(config: ModelConfig, symmetry: Symmetry, learned: Learned | None = Non
         )
     if isinstance(config, TreesConfig):
         return Trees(symmetry, empty=config.empty, draws=config.draws)
-    attention = HardAttention if isinstance(config, WuConfig) else SoftAttention
-    return attention(
-        symmetry, embedding=config.embedding, hidden=config.hidden, dropout=config.dropout
+    if isinstance(config, WuConfig):
+        return HardAttention(
+            symmetry, embedding=config.embedding, hidden=config.hidden, dropout=config.dropout
+        )
+    return SoftAttention(
+        symmetry,
+        embedding=config.embedding,
+        hidden=config.hidden,
+        context=config.context,
+        dropout=config.dropout,
     )
 
 

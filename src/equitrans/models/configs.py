@@ -154,6 +154,8 @@ class AttentionConfig:
         hidden: size of the decoder's states, of the encoder's states in each direction, and of the
             attention's hidden layer
         dropout: share of the embeddings and of the output layer's inputs dropped in training
+        context: whether the decoder reads the source before a step of its LSTM (Bahdanau et al.
+            2015) or after it (Luong et al. 2015, without input feeding)
 
     """
 
@@ -163,6 +165,7 @@ class AttentionConfig:
     embedding: int = 64
     hidden: int = 128
     dropout: float = 0.1
+    context: Literal["before", "after"] = "before"
 
     def __post_init__(self) -> None:
         check_settings("model", self)

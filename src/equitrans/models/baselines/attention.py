@@ -1,6 +1,6 @@
 """An LSTM encoder-decoder with soft attention (Bahdanau, Cho & Bengio 2015)."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -41,15 +41,26 @@ class SoftAttention(Baseline):
     """``p(y_i | y_<i, x) = softmax(O [h_i ; c_i])`` with ``h_i = LSTM([e(y_{i−1}) ; c_i])``,
     ``c_i = Σ_j α_ij e_j`` and ``α_i = softmax_j(v·tanh(W h_{i−1} + U e_j))``. e_j are the states of
     a bidirectional LSTM, and ``h_0 = tanh(B e←_1 + b)``.
+
+    With ``context="after"`` the source is read after the step of the LSTM (Luong, Pham & Manning
+    2015, without input feeding): ``h_i = LSTM(e(y_{i−1}))`` and
+    ``α_i = softmax_j(v·tanh(W h_i + U e_j))``.
     """
 
     static = True
 
     def __init__(
-        self, symmetry: Symmetry, *, embedding: int, hidden: int, dropout: float = 0.0
+        self,
+        symmetry: Symmetry,
+        *,
+        embedding: int,
+        hidden: int,
+        context: Literal["before", "after"] = "before",
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.symmetry = symmetry
+        self.context = context
         self.source_embedding = Embedding(symmetry.source, embedding)
         self.target_embedding = Embedding(symmetry.target, embedding)
         self.encoder = BiLSTM(embedding, hidden=hidden)
@@ -57,7 +68,8 @@ class SoftAttention(Baseline):
         self.query = nn.Linear(hidden, hidden, bias=False)
         self.key = nn.Linear(2 * hidden, hidden)
         self.score = nn.Linear(hidden, 1, bias=False)
-        self.decoder = nn.LSTMCell(embedding + 2 * hidden, hidden)
+        read = 2 * hidden if context == "before" else 0
+        self.decoder = nn.LSTMCell(embedding + read, hidden)
         self.output = nn.Linear(3 * hidden, len(symmetry.target) - EOS)
         self.dropout = nn.Dropout(dropout)
 
@@ -74,8 +86,9 @@ class SoftAttention(Baseline):
         return AttentionState(
             values=values,
             keys=self.key(values),
-            # W Σ_j α_j e_j = Σ_j α_j W e_j, so the product is computed once, before α
-            inputs=nn.functional.linear(values, of_context),
+            # W Σ_j α_j e_j = Σ_j α_j W e_j, so the product is computed once, before α; W has no
+            # columns, and the product is 0, if the LSTM does not read the context
+            inputs=nn.functional.linear(values[:, :, : of_context.shape[1]], of_context),
             closed=padding_mask(source, like=values),
             h=h,
             c=torch.zeros_like(h),
@@ -105,6 +118,8 @@ class SoftAttention(Baseline):
         of_word, _ = self._parts()
         embedded = self.dropout(self.target_embedding(previous))
         words = nn.functional.linear(embedded, of_word, self.decoder.bias_ih + self.decoder.bias_hh)
+        if self.context == "after":
+            return self._advance_first(state, words)
         # one product with h for the attention and the LSTM
         recurrent = torch.cat([self.query.weight, self.decoder.weight_hh]).T.contiguous()
         h, c = state.h, state.c
@@ -120,6 +135,23 @@ class SoftAttention(Baseline):
             states.append(h)
         after = state._replace(h=h, c=c)
         return torch.stack(attentions, dim=1), torch.stack(states, dim=1), after
+
+    def _advance_first(
+        self, state: AttentionState, words: Float[Tensor, "b m gates"]
+    ) -> tuple[Float[Tensor, "b m n"], Float[Tensor, "b m s"], AttentionState]:
+        """As ``_advance``, from the LSTM's products with the previous words. No state depends on
+        the attention, so the attention of all states is computed at once.
+        """
+        recurrent = self.decoder.weight_hh.T.contiguous()
+        h, c = state.h, state.c
+        steps = []
+        for word in words.unbind(1):
+            h, c = lstm_cell(torch.addmm(word, h, recurrent), c)
+            steps.append(h)
+        states = torch.stack(steps, dim=1)
+        compared = torch.tanh(state.keys[:, None] + self.query(states)[:, :, None])
+        scores = self.score(compared)[:, :, :, 0] + state.closed[:, None]
+        return torch.softmax(scores, dim=2), states, state._replace(h=h, c=c)
 
     def _logits(
         self,
