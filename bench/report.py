@@ -1,6 +1,7 @@
 """Print tables of docs/results.md that need more than the figures of a cell.
 
 python bench/report.py starts          which starts with the paper's settings do not converge
+python bench/report.py epochs          the same with twice the epochs
 python bench/report.py length          what the trials of search-length reach
 python bench/report.py differences     how far the trainings of differences get
 python bench/report.py restarts        how many trainings of variants needed a second start
@@ -40,14 +41,23 @@ UPDATES = 7500
 
 
 def main() -> None:
-    tables = {t.__name__: t for t in (starts, length, differences, restarts)}
+    tables = {t.__name__: t for t in (starts, epochs, length, differences, restarts)}
     print(tables[sys.argv[1]]())
 
 
 def starts() -> str:
     """How many starts of each cell do not converge, and what the others reach."""
+    return convergence(load("starts"))
+
+
+def epochs() -> str:
+    """The same for starts with twice the epochs."""
+    return convergence(load("epochs"))
+
+
+def convergence(experiment: Experiment) -> str:
     rows = []
-    for row, split, found in cells(load("starts")):
+    for row, split, found in cells(experiment):
         good = [r for r in found if (validation_loss(r) or 0) <= CONVERGED]
         lost = [r for r in found if r not in good]
         late = sum(r["best_epoch"] > r["epochs"] - 5 for r in found)
@@ -99,6 +109,20 @@ def length() -> str:
     plateau = f"{100 * len(seen) / len(split.test):.2f}"
     head = ["classes, marginal", "trials", "median", "best", f"exactly {plateau}"]
     parts = [markdown([*head, f"above {plateau}", "with unseen phrases right"], rows)]
+    steps = {
+        "two classes": lambda s: s["classes"] == "both",
+        "weight decay 0.3": lambda s: s["training.weight_decay"] == 0.3,
+        "hidden size 96": lambda s: s["model.hidden"] == 96,
+        "6,000 updates or more": lambda s: s["training.updates"] >= 6000,
+        "rate 0.008 or 0.016": lambda s: s["training.learning_rate"] >= 0.008,
+    }
+    rows, left = [], trials
+    for n, holds in enumerate(steps.values(), start=1):
+        left = [r for r in left if holds(r["settings"])]
+        above = sum(r["test"]["right"] > len(seen) for r in left)
+        name = ", ".join(list(steps)[:n])
+        rows.append([name, str(len(left)), f"{median(figures(left)):.2f}", str(above)])
+    parts.append(markdown(["trials with", "number", "median", f"above {plateau}"], rows))
     rows = []
     for limit in (float("inf"), 0.01, 0.0001):
         below = [r for r in trials if (validation_loss(r) or 0) < limit]

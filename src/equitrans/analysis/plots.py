@@ -116,7 +116,7 @@ def draw_bands(
         for place, name in enumerate(names):
             band, color = bands[name], COLORS[place % len(COLORS)]
             medians = [float(np.median(seeds)) for seeds in band.values()]
-            panel.plot(list(band), medians, label=name, color=color)
+            panel.plot(list(band), medians, label=fill(name, 28), color=color)
             points = [(x, y) for x, seeds in band.items() for y in seeds]
             mark = MARKERS[place % len(MARKERS)]
             panel.scatter(*zip(*points, strict=True), s=12, marker=mark, color=color, alpha=0.6)
