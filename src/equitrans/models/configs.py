@@ -151,11 +151,9 @@ class AttentionConfig:
 
     Args:
         embedding: size of the word embeddings
-        hidden: size of the decoder's states, of the encoder's states in each direction, and of the
-            attention's hidden layer
+        hidden: size of the states of decoder, encoder (each direction) and attention
         dropout: share of the embeddings and of the output layer's inputs dropped in training
-        context: whether the decoder reads the source before a step of its LSTM (Bahdanau et al.
-            2015) or after it (Luong et al. 2015, without input feeding)
+        context: the decoder reads the source before a step of its LSTM, or after it
 
     """
 
