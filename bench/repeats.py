@@ -4,15 +4,16 @@
     python bench/repeats.py --before ../before/records --out records/studies/repeats.jsonl
     python bench/repeats.py --show records/studies/repeats.jsonl
 
-On a GPU two versions can round differently although they train the same weights on a CPU
-(bench/versions.py). The table shows how far rounding alone moves the test figure of a seed.
+Two versions that train the same weights on a CPU (bench/versions.py) can differ on a GPU, as two
+trainings of one version may. The table shows how far the test figure of a seed moves, and the mean
+over the seeds of a cell.
 """
 
 import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from equitrans.experiments import Record, read_records, title
@@ -72,31 +73,49 @@ def _figures(record: Record) -> dict[str, Any]:
         "valid_loss": record["valid"]["loss"],
         "commit": record["version"]["commit"],
         "device": record["machine"]["device"],
+        "instructions": record["machine"].get("instructions"),
     }
 
 
 def table(rows: list[dict[str, Any]]) -> str:
     """A Markdown table with one line per split and marginal."""
-    groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
-        pair = tuple(100 * row[time]["exact_match"] for time in ("before", "after"))
-        groups.setdefault((row["split"], row["marginal"]), []).append(pair)
+        groups.setdefault((row["split"], row["marginal"]), []).append(row)
     lines = []
-    for (split, marginal), pairs in sorted(groups.items(), key=lambda item: _place(*item[0])):
-        moved = sorted(abs(a - b) for a, b in pairs)
-        large = [f"{a:.1f} → {b:.1f}" for a, b in pairs if abs(a - b) > LARGE]
+    for (split, marginal), group in sorted(groups.items(), key=lambda item: _place(*item[0])):
+        moved = sorted(abs(_moved(row)) for row in group)
+        means = [abs(fmean(map(_moved, seeds))) for seeds in _cells(group)]
         lines.append(
             [
                 title(split),
                 marginal,
-                str(len(pairs)),
+                str(len(group)),
                 f"{median(moved):.2f}",
                 f"{moved[-1]:.2f}",
-                ", ".join(large),
+                f"{max(means):.2f}" if means else "",
+                ", ".join(_from_to(row) for row in group if abs(_moved(row)) > LARGE),
             ]
         )
-    head = ["split", "marginal", "trainings", "median difference", "largest", f"over {LARGE}"]
-    return markdown(head, lines)
+    head = ["split", "marginal", "trainings", "median difference", "largest"]
+    return markdown([*head, "largest of a mean", f"over {LARGE}"], lines)
+
+
+def _moved(row: dict[str, Any]) -> float:
+    return 100 * (row["after"]["exact_match"] - row["before"]["exact_match"])
+
+
+def _from_to(row: dict[str, Any]) -> str:
+    before, after = (100 * row[time]["exact_match"] for time in ("before", "after"))
+    return f"{before:.1f} → {after:.1f}"
+
+
+def _cells(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The trainings with the same settings, where there are several seeds."""
+    cells: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        cells.setdefault(row["name"].rpartition("-")[0], []).append(row)
+    return [cell for cell in cells.values() if len(cell) > 1]
 
 
 def _place(split: str, marginal: str) -> tuple[int, int]:

@@ -123,16 +123,33 @@ def length() -> str:
         name = ", ".join(list(steps)[:n])
         rows.append([name, str(len(left)), f"{median(figures(left)):.2f}", str(above)])
     parts.append(markdown(["trials with", "number", "median", f"above {plateau}"], rows))
-    rows = []
-    for limit in (float("inf"), 0.01, 0.0001):
-        below = [r for r in trials if (validation_loss(r) or 0) < limit]
-        order = correlation(
-            ranks([-(validation_loss(r) or 0) for r in below]), ranks(figures(below))
-        )
-        name = "all" if limit == float("inf") else f"validation loss below {limit}"
-        rows.append([name, str(len(below)), f"{order:.2f}"])
-    head = ["trials", "number", "rank correlation of a low loss and a high test figure"]
+    longest = [
+        record
+        for _, name, group in cells(load("variants"))
+        for record in group
+        if name == "length" and record["settings"]["hold_out"] == "longest"
+    ]
+    rows = [
+        ranked("trials, a random tenth for validation", trials, float("inf")),
+        ranked("trials, a random tenth for validation", trials, 0.01),
+        ranked("trials, a random tenth for validation", trials, 0.0001),
+        ranked("trainings of Appendix A, the longest tenth", longest, float("inf")),
+        ranked("trainings of Appendix A, the longest tenth", longest, 0.01),
+    ]
+    head = ["trainings", "number", "rank correlation of a low loss and a high test figure"]
     return "\n\n".join([*parts, markdown(head, rows)])
+
+
+def ranked(name: str, records: Sequence[dict[str, Any]], limit: float) -> list[str]:
+    """How well the validation loss orders the test figures of the records with a lower loss."""
+    pairs = [
+        (loss, figure)
+        for record, figure in zip(records, figures(records), strict=True)
+        if (loss := validation_loss(record)) is not None and loss < limit
+    ]
+    order = correlation(ranks([-loss for loss, _ in pairs]), ranks([each for _, each in pairs]))
+    below = "" if limit == float("inf") else f", loss below {limit}"
+    return [f"{name}{below}", str(len(pairs)), f"{order:.2f}"]
 
 
 def has_unseen_phrase(source: Sequence[str]) -> bool:

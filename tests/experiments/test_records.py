@@ -335,7 +335,7 @@ def test_a_record_has_settings_versions_and_machine():
     assert record["settings"] == job.settings
     assert record["seed"] == 0
     assert record["version"].keys() == {"equitrans", "commit", "torch", "python"}
-    assert record["machine"].keys() == {"device", "cores", "threads"}
+    assert record["machine"].keys() == {"device", "cores", "threads", "instructions"}
     assert record["seconds"].keys() == {"training", "test"}
     assert record["made"].endswith("+00:00")
 

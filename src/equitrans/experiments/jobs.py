@@ -209,7 +209,12 @@ def machine(device: str) -> Record:
             "torch": torch.__version__,
             "python": platform.python_version(),
         },
-        "machine": {"device": name, "cores": os.cpu_count(), "threads": torch.get_num_threads()},
+        "machine": {
+            "device": name,
+            "cores": os.cpu_count(),
+            "threads": torch.get_num_threads(),
+            "instructions": torch.backends.cpu.get_cpu_capability(),
+        },
     }
 
 
