@@ -42,6 +42,9 @@ def test_many_systems_are_drawn_in_panels_by_their_first_words():
     ]
     assert [len(group) for group in labels] == [5, 5, 3]
     assert labels[2] == ["Gordon et al.", "Liu et al.", "published"]
-    median, published, *_ = figure.axes[0].lines
+    median, legend, published, *_ = figure.axes[0].lines
+    seeds, *_ = figure.axes[0].collections
+    assert legend.get_marker() == "o"
+    assert seeds.get_offsets().tolist() == [[1.0, 3.0], [1.0, 50.0], [1.0, 99.0]]
     assert median.get_ydata().tolist() == [50.0]
     assert published.get_ydata().tolist() == [42.0]

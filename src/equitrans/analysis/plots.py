@@ -110,15 +110,16 @@ def draw_bands(
     """
     groups = _groups(list(bands))
     rows, columns = (1, 1) if len(groups) == 1 else (-(-len(groups) // 2), 2)
-    figure = Figure(figsize=(7.0, 4.6 if rows == 1 else 2.7 * rows), layout="constrained")
+    figure = Figure(figsize=(7.0, 4.6 if rows == 1 else 3.0 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat
     for panel, names in zip(panels, groups, strict=False):
         for place, name in enumerate(names):
             band, color = bands[name], COLORS[place % len(COLORS)]
             medians = [float(np.median(seeds)) for seeds in band.values()]
-            panel.plot(list(band), medians, label=fill(name, 28), color=color)
-            points = [(x, y) for x, seeds in band.items() for y in seeds]
             mark = MARKERS[place % len(MARKERS)]
+            panel.plot(list(band), medians, color=color)
+            panel.plot([], [], mark + "-", ms=3, label=fill(name, 24), color=color)
+            points = [(x, y) for x, seeds in band.items() for y in seeds]
             panel.scatter(*zip(*points, strict=True), s=12, marker=mark, color=color, alpha=0.6)
             if values := published.get(name):
                 panel.plot(*zip(*values.items(), strict=True), "--", lw=1, color=color)
@@ -128,7 +129,16 @@ def draw_bands(
         shares = sorted({x for band in bands.values() for x in band})
         panel.set_xticks(shares, [f"{x:g}{unit}" for x in shares])
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=7)
+        panel.legend(
+            fontsize=7,
+            frameon=False,
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=2,
+            columnspacing=1,
+            handlelength=1.7,
+            borderpad=0,
+        )
     figure.supxlabel(what, fontsize="medium")
     figure.supylabel("exact match, %", fontsize="medium")
     return figure
