@@ -6,7 +6,14 @@ from itertools import product
 import pytest
 
 from equitrans.analysis.evaluation import losses
-from equitrans.analysis.families import family, observed_orbits, orbits, theoretical_orbits
+from equitrans.analysis.families import (
+    family,
+    observed_orbits,
+    orbits,
+    sharpness,
+    theoretical_orbits,
+)
+from equitrans.data.batches import Rows, in_order
 from equitrans.data.classes import format_classes
 from equitrans.data.pairs import Pair, format_tsv
 from equitrans.data.source import DataConfig, load_data
@@ -83,6 +90,22 @@ def test_definition_9_trained_the_pairs_of_a_family_are_one_orbit():
     assert found.family[0].target == ("WALK", "RUN")
     assert sorted(map(len, found.observed)) == [16]
     assert sorted(map(len, found.theoretical)) == [4, 4, 4, 4]
+    assert sharpness(untrained.model, found.family) < 0.8
+    assert sharpness(trained.model, found.family) > 0.99
+
+
+def test_sharpness_is_the_mean_of_the_largest_posteriors_by_brute_force():
+    s = SYMMETRIES["verbs"]
+    model, pairs = small(s), family(PAIR, s)
+    largest = []
+    for pair in pairs:
+        # p(a_m = n | x, y) is the share of position n in p(y_m | x, y_<m)
+        (batch,) = in_order(Rows.of([pair], Symmetry(s.source, s.target)))
+        parts = model.parts(batch)
+        joint = (parts.aligned[0] + parts.emitted[0]).exp()
+        largest += (joint.amax(-1) / joint.sum(-1)).tolist()
+    assert sharpness(model, pairs) == pytest.approx(sum(largest) / len(largest), rel=1e-9)
+    assert len(largest) == len(pairs) * (len(PAIR.target) + 1)
 
 
 def test_a_model_without_classes_observes_an_orbit_for_each_pair():
@@ -146,6 +169,7 @@ def test_training_records_orbits_also_after_an_interruption(tmp_path, files, mon
     assert [record["epoch"] for record in records] == [0, 2, 4]
     assert records[0]["observed"] == [4, 4, 4, 4]
     assert len(records[0]["losses"]) == 16
+    assert all(0 < record["sharpness"] <= 1 for record in records)
 
     broken, data = run_with_orbits(tmp_path / "broken", files)
     epochs = broken.train(data)

@@ -42,7 +42,7 @@ PUBLISHED = {
     "variants": VARIANTS,
     "starts": VARIANTS,
     "alternatives": {"sum": {"simple": 100.0, "around_right": 100.0}},
-    "epochs": {"sum": by_split(100.0, 100.0, 100.0, 28.5)},
+    "epochs": {"sum": {"simple": 100.0, "around_right": 100.0, "length": 28.5}},
     "lowdata": {
         "sum, verbs": by_share(42.14, 68.09, 89.59, 94.67, 98.88, 99.86, 99.67),
         "max, verbs": by_share(0.47, 56.28, 9.2, 99.23, 99.48, 99.48, 99.88),

@@ -383,7 +383,10 @@ def test_a_record_has_the_orbits_of_its_run(tmp_path):
     record = perform(Order(job, str(tmp_path / "run")))
     logged = Run.open(tmp_path / "run").orbit_records()
     assert [r["epoch"] for r in logged] == [0, 2, 3]
-    assert record["orbits"] == [{"epoch": r["epoch"], "observed": r["observed"]} for r in logged]
+    assert record["orbits"] == [
+        {"epoch": r["epoch"], "observed": r["observed"], "sharpness": r["sharpness"]}
+        for r in logged
+    ]
     assert len({sum(r["observed"]) for r in logged}) == 1
 
 

@@ -139,6 +139,8 @@ def test_a_damaged_line_of_epochs_is_one_clear_error(finished, line, run):
         {"epoch": 10**400, "observed": [1], "losses": [1.0]},
         {"epoch": 1, "observed": [1], "losses": [10**400]},
         {"epoch": 1, "observed": [True], "losses": []},
+        {"epoch": 1, "observed": [1], "losses": [1.0], "sharpness": 1.5},
+        {"epoch": 1, "observed": [1], "losses": [1.0], "sharpness": "1"},
         {"epoch": 1, "observed": ["\x1b" * 10_000], "losses": []},
         [],
     ],

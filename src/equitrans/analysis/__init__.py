@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         is_plain,
         observed_orbits,
         orbits,
+        sharpness,
         theoretical_orbits,
     )
     from equitrans.analysis.refusals import Unreadable, known_pairs, unknown_targets

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from equitrans.analysis.evaluation import losses
+from equitrans.analysis.evaluation import align, losses
 from equitrans.data import Pair, join_words, representative
 from equitrans.errors import DataError
 from equitrans.lexical import is_filler
@@ -168,6 +168,15 @@ def observed_orbits(
         else:
             parts.append([i])
     return tuple(tuple(sorted(part)) for part in sorted(parts, key=min))
+
+
+def sharpness(model: Model, pairs: Sequence[Pair]) -> float:
+    """The mean of the largest p(a = n | x, y) over the target words and EOS of pairs.
+
+    It is 1 if the model is certain of every alignment.
+    """
+    rows = [row for pair in pairs for row in align(model, pair).prob]
+    return min(1.0, sum(map(max, rows)) / len(rows))  # rounding can exceed 1
 
 
 def orbits(

@@ -190,7 +190,8 @@ def _perform(order: Order) -> Record:
     }
     if config.orbits is not None:
         record["orbits"] = [
-            {"epoch": r["epoch"], "observed": r["observed"]} for r in run.orbit_records()
+            {name: r[name] for name in ("epoch", "observed", "sharpness")}
+            for r in run.orbit_records()
         ]
     return record
 

@@ -26,11 +26,11 @@ FIGURES = {
     "valid": {"loss": NUMBER | None},
     "seconds": {"training": NUMBER},
     "curve": {name: [NUMBER | None] for name in CURVE},
-    "orbits": [{"epoch": int, "observed": [int]}],
+    "orbits": [{"epoch": int, "observed": [int], "sharpness": NUMBER | None}],
 }
 """Types of the values that tables and pictures use; a list has one type for all its items."""
 
-OPTIONAL: Record = {"width": 3, "official": False, "orbits": [], "failed": ""}
+OPTIONAL: Record = {"width": 3, "official": False, "orbits": [], "sharpness": None, "failed": ""}
 """Defaults of names that a record may lack."""
 
 MISSING = object()

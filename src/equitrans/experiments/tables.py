@@ -16,6 +16,7 @@ TITLES = {
     "around_right": "Around Right",
     "length": "Length",
 }
+WATCHED = "observed orbits and sharpness of the alignments, from the epoch on"
 
 
 def title(split: str) -> str:
@@ -45,13 +46,13 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
     parts = [f"## {experiment.title}"]
     parts.append(markdown(["system", *map(title, experiment.splits)], lines))
     watched = [
-        [name, _orbit_sizes(record["orbits"])]
+        [name, str(record["seed"]), _summary([record]), _orbit_sizes(record["orbits"])]
         for (name, _), cell in found.items()
         for record in cell
         if "orbits" in record
     ]
     if watched:
-        parts.append(markdown(["system", "observed orbits, from the epoch on"], watched))
+        parts.append(markdown(["system", "seed", "exact match", WATCHED], watched))
     converged = _converged(found)
     if converged:
         head = ["system", "split", "converged", "every seed, the converged ones bold"]
@@ -205,17 +206,23 @@ def _origins(records: Iterable[Record]) -> str:
 
 
 def _orbit_sizes(records: Sequence[Record]) -> str:
-    """The sizes of the observed orbits at every epoch where they change.
+    """The sizes of the observed orbits and the sharpness at every epoch where the sizes change, and
+    at the last one.
 
-    >>> _orbit_sizes([{"epoch": e, "observed": o} for e, o in ((0, [2, 2]), (5, [4]), (10, [4]))])
-    '0: 2+2, 5: 4'
+    >>> moments = (0, [2, 2], 0.1), (5, [4], 0.98), (10, [4], 0.99), (15, [4], 1.0)
+    >>> _orbit_sizes([{"epoch": e, "observed": o, "sharpness": s} for e, o, s in moments])
+    '0: 2+2 (0.10), 5: 4 (0.98), 15: 4 (1.00)'
     """
-    changes, last = [], None
-    for record in records:
-        if record["observed"] != last:
-            last = record["observed"]
-            changes.append(f"{record['epoch']}: {'+'.join(map(str, last))}")
-    return ", ".join(changes)
+    changes = [
+        record
+        for last, record in zip([None, *records], records, strict=False)
+        if last is None or last["observed"] != record["observed"] or record is records[-1]
+    ]
+    return ", ".join(
+        f"{record['epoch']}: {'+'.join(map(str, record['observed']))}"
+        + (f" ({sharp:.2f})" if (sharp := record.get("sharpness")) is not None else "")
+        for record in changes
+    )
 
 
 def _short(value: object) -> str:

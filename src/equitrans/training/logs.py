@@ -70,7 +70,9 @@ def check_step(line: Any) -> None:
 
 
 def check_orbits(line: Any) -> None:
-    """Raise RunError unless a line has an epoch, the sizes of the observed orbits and losses."""
+    """Raise RunError unless a line has an epoch, the sizes of the observed orbits and losses, and
+    the sharpness is a probability if there is one: earlier versions wrote none.
+    """
     kinds = {"epoch": int, "observed": list, "losses": list}
     for name, kind in kinds.items():
         value = line.get(name) if isinstance(line, dict) else None
@@ -79,6 +81,9 @@ def check_orbits(line: Any) -> None:
     for value in (line["epoch"], *line["observed"]):
         if type(value) is not int or not 0 <= value < LARGEST_COUNT:
             raise RunError(f"{shown(value)} is not a count")
+    sharpness = line.get("sharpness", 1.0)
+    if not isinstance(sharpness, float) or not 0 <= sharpness <= 1:
+        raise RunError(f"sharpness is {shown(sharpness)}; expected a number from 0 to 1")
     for value in line["losses"]:
         if not isinstance(value, float) or math.isnan(value):
             raise RunError(f"{shown(value)} is not a loss")

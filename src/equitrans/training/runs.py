@@ -27,7 +27,7 @@ from typing import Any
 
 import torch
 
-from equitrans.analysis import family, orbits
+from equitrans.analysis import family, orbits, sharpness
 from equitrans.data import Data, Pair, recorded_data, split_words
 from equitrans.errors import (
     ConfigError,
@@ -253,6 +253,7 @@ class Run:
                 found = orbits(learning.model, pair, symmetry)
                 sizes = [len(orbit) for orbit in found.observed]
                 line = {"epoch": learning.step, "observed": sizes, "losses": found.losses}
+                line["sharpness"] = sharpness(learning.model, found.family)
                 append_line(self.path / ORBITS, json.dumps(line))
 
         if learning.step == 0:
@@ -288,7 +289,9 @@ class Run:
         )
 
     def orbit_records(self) -> list[dict[str, Any]]:
-        """The observed orbits of the run's sentence during training."""
+        """The observed orbits of the run's sentence and the sharpness of its alignments during
+        training.
+        """
         path = self.path / ORBITS
         if not path.is_file():
             raise RunError(
