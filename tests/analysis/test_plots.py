@@ -2,7 +2,14 @@
 
 import pytest
 
-from equitrans.analysis.plots import draw_bands, draw_curves, draw_lengths, draw_seeds, draw_trials
+from equitrans.analysis.plots import (
+    draw_bands,
+    draw_curves,
+    draw_lengths,
+    draw_orbits,
+    draw_seeds,
+    draw_trials,
+)
 
 
 @pytest.mark.parametrize(("losses", "scale"), [((0.0, 1.0), "linear"), ((0.1, 1.0), "log")])
@@ -48,3 +55,13 @@ def test_many_systems_are_drawn_in_panels_by_their_first_words():
     assert seeds.get_offsets().tolist() == [[1.0, 3.0], [1.0, 50.0], [1.0, 99.0]]
     assert median.get_ydata().tolist() == [50.0]
     assert published.get_ydata().tolist() == [42.0]
+
+
+def test_orbits_have_the_sharpness_of_the_alignments_below_them_if_it_is_known():
+    moments = [{"epoch": 0, "observed": [2, 2]}, {"epoch": 5, "observed": [4]}]
+    (alone,) = draw_orbits(moments, "walk").axes
+    assert [text.get_text() for text in alone.texts] == ["2", "2", "4"]
+    sharp = [moment | {"sharpness": s} for moment, s in zip(moments, (0.2, 0.9), strict=True)]
+    _, below = draw_orbits(sharp, "walk").axes
+    assert below.lines[0].get_ydata().tolist() == [0.2, 0.9]
+    assert [label.get_text() for label in below.get_xticklabels()] == ["0", "5"]

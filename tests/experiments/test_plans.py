@@ -50,7 +50,12 @@ PUBLISHED = {
         "Gordon et al. 2020": by_share(45.75, 73.53, 89.54, 96.60, 97.12, 97.47, 99.67),
     },
     "lowdata-paper": {
-        "sum, verbs": {"simple_p1": 42.14, "simple_p2": 68.09, "simple_p4": 89.59, "simple_p8": 94.67}
+        "sum, verbs": {
+            "simple_p1": 42.14,
+            "simple_p2": 68.09,
+            "simple_p4": 89.59,
+            "simple_p8": 94.67,
+        }
     },
     "orbits": {},
     "lane": {},

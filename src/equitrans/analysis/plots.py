@@ -42,25 +42,39 @@ def draw_alignments(alignments: Sequence[Alignment]) -> Figure:
 
 
 def draw_orbits(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
-    """Observed orbits over epochs, as in §4.4: a bubble per orbit, as large as the orbit."""
+    """Observed orbits over epochs, as in §4.4: a bubble per orbit, as large as the orbit.
+
+    Below them is the sharpness of the alignments, if it was recorded.
+    """
     most = max(len(record["observed"]) for record in records)
     pairs = sum(records[0]["observed"])
-    figure = Figure(figsize=(max(4.0, 0.34 * len(records) + 1.5), 0.42 * most + 1.6))
+    sharpness = [record.get("sharpness") for record in records]
+    known = None not in sharpness
+    height = 0.42 * most + 0.7
+    figure = Figure(figsize=(max(4.0, 0.34 * len(records) + 1.5), height + (1.9 if known else 0.9)))
     figure.set_layout_engine("constrained")
-    panel = figure.subplots()
+    panel, *others = figure.subplots(
+        1 + known, sharex=True, squeeze=False, height_ratios=[height, 1.0][: 1 + known]
+    ).flat
     for place, record in enumerate(records):
         for row, size in enumerate(record["observed"]):
             # centred vertically
-            height = row - (len(record["observed"]) - 1) / 2
-            panel.scatter(place, height, s=420 * size / pairs + 25, color="C0", alpha=0.75)
-            panel.text(place, height, str(size), ha="center", va="center", fontsize=6)
+            level = row - (len(record["observed"]) - 1) / 2
+            panel.scatter(place, level, s=420 * size / pairs + 25, color="C0", alpha=0.75)
+            panel.text(place, level, str(size), ha="center", va="center", fontsize=6)
+    for below in others:
+        below.plot(range(len(records)), sharpness, "o-", ms=3, color=COLORS[0])
+        below.set_ylim(0, 1.05)
+        below.set_ylabel("sharpness")
+        below.grid(alpha=0.3)
+    last = others[0] if others else panel
     step = max(1, len(records) // 12)
     shown = range(0, len(records), step)
-    panel.set_xticks(list(shown), [str(records[i]["epoch"]) for i in shown])
+    last.set_xticks(list(shown), [str(records[i]["epoch"]) for i in shown])
+    last.set_xlabel("epoch")
     panel.set_ylim(-most / 2 - 0.3, most / 2 + 0.3)
     panel.set_xlim(-0.7, len(records) - 0.3)
     panel.set_yticks([])
-    panel.set_xlabel("epoch")
     panel.set_ylabel("observed orbits")
     panel.set_title(title, fontsize=9)
     return figure
