@@ -1,6 +1,7 @@
 """Print tables of docs/results.md that need more than the figures of a cell.
 
 python bench/report.py starts          which starts with the paper's settings do not converge
+python bench/report.py alternatives    the same for the other settings that the paper prints
 python bench/report.py epochs          the same with twice the epochs
 python bench/report.py length          what the trials of search-length reach
 python bench/report.py differences     how far the trainings of differences get
@@ -41,13 +42,18 @@ UPDATES = 7500
 
 
 def main() -> None:
-    tables = {t.__name__: t for t in (starts, epochs, length, differences, restarts)}
+    tables = {t.__name__: t for t in (starts, alternatives, epochs, length, differences, restarts)}
     print(tables[sys.argv[1]]())
 
 
 def starts() -> str:
     """How many starts of each cell do not converge, and what the others reach."""
     return convergence(load("starts"))
+
+
+def alternatives() -> str:
+    """The same for the other settings that the paper prints for the sum."""
+    return convergence(load("alternatives"))
 
 
 def epochs() -> str:
