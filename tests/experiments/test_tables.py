@@ -134,11 +134,21 @@ def test_a_table_without_records_has_published_figures_only(tmp_path):
 def test_a_table_of_orbits_has_the_epochs_where_they_change(tmp_path):
     records = Records(tmp_path)
     job = ROW.jobs("add_jump", official=True)[0]
-    sizes = [(0, [1, 1, 2]), (5, [2, 2]), (10, [2, 2]), (15, [4])]
-    orbits = [{"epoch": epoch, "observed": observed} for epoch, observed in sizes]
+    moments = [(0, [1, 1, 2], 0.1), (5, [2, 2], 0.5), (10, [2, 2], 0.7), (15, [4], 0.9)]
+    orbits = [{"epoch": e, "observed": o, "sharpness": s} for e, o, s in moments]
+    records.add(job, record_of(job, 1.0, orbits=[*orbits, orbits[-1] | {"epoch": 20}]))
+    *_, watched = cells(make_table(TABLE, records, official=True))
+    sizes = "0: 1+1+2 (0.10), 5: 2+2 (0.50), 15: 4 (0.90), 20: 4 (0.90)"
+    assert watched[1:] == [["ours: small", "0", "100.00 (1)", sizes]]
+
+
+def test_a_table_of_orbits_without_sharpness_has_their_sizes(tmp_path):
+    records = Records(tmp_path)
+    job = ROW.jobs("add_jump", official=True)[0]
+    orbits = [{"epoch": 0, "observed": [1, 1, 2]}, {"epoch": 5, "observed": [4]}]
     records.add(job, record_of(job, 1.0, orbits=orbits))
     *_, watched = cells(make_table(TABLE, records, official=True))
-    assert watched[1:] == [["ours: small", "0: 1+1+2, 5: 2+2, 15: 4"]]
+    assert watched[1:] == [["ours: small", "0", "100.00 (1)", "0: 1+1+2, 5: 4"]]
 
 
 # --- searches

@@ -190,7 +190,7 @@ def _perform(order: Order) -> Record:
     }
     if config.orbits is not None:
         record["orbits"] = [
-            {name: r[name] for name in ("epoch", "observed", "sharpness")}
+            {"epoch": r["epoch"], "observed": r["observed"], "sharpness": r.get("sharpness")}
             for r in run.orbit_records()
         ]
     return record
