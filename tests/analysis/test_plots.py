@@ -36,8 +36,16 @@ def test_lengths_are_shares_of_right_pairs_in_order():
 
 def test_no_two_of_ten_curves_look_alike():
     curve = {"updates": [1, 2], "train_loss": [1.0, 0.5], "valid_loss": [1.0, 0.5]}
-    lines = draw_curves({f"seed {n}": curve for n in range(10)}).axes[0].lines
+    lines = draw_curves({f"seed {n}": [curve] for n in range(10)}).axes[0].lines
     assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == len(lines) == 10
+
+
+def test_curves_of_one_name_look_alike_and_stand_once_in_the_legend():
+    curve = {"updates": [1, 2], "train_loss": [1.0, 0.5], "valid_loss": [1.0, 0.5]}
+    (axes,) = draw_curves({"stuck": [curve], "others": [curve] * 9}).axes
+    stuck, *others = [line.get_color() for line in axes.lines]
+    assert others == [others[0]] * 9 != [stuck] * 9
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["stuck", "others"]
 
 
 def test_many_systems_are_drawn_in_panels_by_their_first_words():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from equitrans.cli.plot import curves_of, lengths_of
 from equitrans.data.source import load_data
 from equitrans.experiments.jobs import Job
 from equitrans.experiments.plans import Experiment, Row, SearchPlan, load
@@ -310,6 +311,38 @@ def test_plot_draws_learning_curves_of_runs_and_records(run, tmp_path):
     assert "the following arguments are required: --out" in fails(run, "plot", "lowdata")
     assert "unknown 'curve'; did you mean 'curves'?" in fails(run, "plot", "curve", "--out", other)
     assert not other.exists()
+
+
+def test_names_before_files_are_those_of_the_legend(tmp_path):
+    records = Records(tmp_path)
+    for job in (jobs := list(load("table1").rows[0].jobs("length", official=True))[:3]):
+        counts = {"exact_match": 0.5, "by_length": {"24": [1, 2]}}
+        records.add(job, record_of(job, 0.5, test=counts))
+    one, *others = (f"{tmp_path}/{job.name}" for job in jobs)
+    curves = curves_of([f"stuck={one}", *(f"rest={other}" for other in others)])
+    assert {name: len(found) for name, found in curves.items()} == {"stuck": 1, "rest": 2}
+    assert list(curves_of([one, others[0]])) == ["seed 0", "seed 1"]
+    lengths = lengths_of([*(f"rest={other}" for other in others), one])
+    assert list(lengths.values()) == [{24: (2, 4)}, {24: (1, 2)}]
+    assert next(iter(lengths)) == "rest"
+
+
+def test_a_file_with_a_name_is_not_overwritten(tmp_path, run):
+    (kept := tmp_path / "one.json").write_text("{}")
+    for what in ("curves", "lengths"):
+        line = fails(run, "plot", what, f"ours={kept}", "--out", kept)
+        assert f"--out {kept} would overwrite what the command reads" in line
+
+
+def test_a_file_with_an_equals_sign_in_its_path_has_no_name(tmp_path):
+    job = next(iter(load("table1").rows[0].jobs("length", official=True)))
+    Records(tmp_path / "a=b").add(
+        job, record_of(job, 0.5, test={"exact_match": 0, "by_length": {}})
+    )
+    (single := tmp_path / "a=b" / "one.json").write_text(
+        (tmp_path / "a=b" / "length.jsonl").read_text()
+    )
+    assert list(lengths_of([str(single)])) == [job.description.rpartition(", ")[0]]
 
 
 def test_lengths_are_drawn_for_records_and_seeds_for_a_table(tmp_path, run):

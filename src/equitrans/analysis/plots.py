@@ -80,19 +80,23 @@ def draw_orbits(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     return figure
 
 
-def draw_curves(curves: Mapping[str, Mapping[str, Sequence[int | float | None]]]) -> Figure:
-    """Losses over updates, one color per run: training thin and dashed, validation solid, or
+def draw_curves(
+    curves: Mapping[str, Sequence[Mapping[str, Sequence[int | float | None]]]],
+) -> Figure:
+    """Losses over updates, one color per name: training thin and dashed, validation solid, or
     dotted where a color is used again. Of many runs only the validation losses are drawn.
     """
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     panel = figure.subplots()
-    few = len(curves) < len(COLORS)
-    for place, (name, curve) in enumerate(curves.items()):
+    few = sum(map(len, curves.values())) < len(COLORS)
+    for place, (name, found) in enumerate(curves.items()):
         color = COLORS[place % len(COLORS)]
-        training, validation = (_points(curve, loss) for loss in ("train_loss", "valid_loss"))
-        if few:
-            panel.plot(*training.T, ls="--", lw=0.9, alpha=0.6, color=color)
-        panel.plot(*validation.T, color=color, ls=("-", ":")[place // len(COLORS) % 2], label=name)
+        style = ("-", ":")[place // len(COLORS) % 2]
+        for n, curve in enumerate(found):
+            training, validation = (_points(curve, loss) for loss in ("train_loss", "valid_loss"))
+            if few:
+                panel.plot(*training.T, ls="--", lw=0.9, alpha=0.6, color=color)
+            panel.plot(*validation.T, color=color, ls=style, label="" if n else name)
     panel.set_yscale("log")
     panel.set_xlabel("updates")
     dashed = " (dashed: the loss in training)" if few else ", validation"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from equitrans import training
-from equitrans.cli.arguments import Parser
+from equitrans.cli.arguments import Parser, refuse_overwrite
 from equitrans.cli.console import load_plots
 from equitrans.cli.tables import add_reading, is_official, open_records
 from equitrans.errors import ConfigError, EquitransError, RunError
@@ -31,20 +31,21 @@ from equitrans.training import Settings
 ABOUT = """\
 Draw the learning curves of runs or records, the exact match of records by target length, or the
 picture of an experiment from the records that equitrans reproduce has written. A record is given as
-DIR/SPLIT/NAME, where NAME may be a pattern such as 'gordon*'. Alignments are drawn by equitrans
-predict --plot."""
+DIR/SPLIT/NAME, where NAME may be a pattern such as 'gordon*'. LEGEND=FILE names a run or records in
+the legend; files may share a name. Alignments are drawn by equitrans predict --plot."""
 EXAMPLES = """\
   equitrans plot curves runs/jump runs/other --out curves.png
   equitrans plot curves 'records/add_jump/gordon*' --out curves.svg
   equitrans plot table1 --out table1.png
   equitrans plot lengths 'records/length/russin*' --out lengths.png
+  equitrans plot curves stuck=runs/seed0 others=runs/seed1 others=runs/seed2 --out curves.png
   equitrans plot lowdata --out lowdata.png
   equitrans plot orbits --out orbits.png
   equitrans plot search-length --out search.png
   equitrans plot beyond --out beyond.png"""
 
 MANY = 10
-"""Largest number of curves; the plot has this many different colors."""
+"""Largest number of names in a legend; the plot has this many different colors and dashes."""
 
 
 def options() -> Parser:
@@ -57,7 +58,7 @@ def options() -> Parser:
         nargs="*",
         default=[],
         metavar="FILE",
-        help="runs or records for curves, records for lengths",
+        help="runs or records for curves, records for lengths; or LEGEND=FILE",
     )
     parser.add_argument("--out", required=True, metavar="FILE", help="the picture to write")
     add_reading(parser)
@@ -68,15 +69,15 @@ def run(arguments: Sequence[str]) -> int:
     """Draw and save a picture."""
     parser = options()
     asked = parser.parse(arguments)
+    refuse_overwrite("--out", asked.out, [str(_named(file)[1]) for file in asked.files])
     plots = load_plots()
     if asked.what in ("curves", "lengths"):
         if not asked.files:
             parser.error(f"{asked.what} need records to draw")
-        paths = [Path(file) for file in asked.files]
         if asked.what == "curves":
-            figure = plots.draw_curves(_curves(paths))
+            figure = plots.draw_curves(curves_of(asked.files))
         else:
-            figure = plots.draw_lengths(_lengths(paths))
+            figure = plots.draw_lengths(lengths_of(asked.files))
     elif asked.files:
         parser.error(f"{asked.what} is drawn from --records; files are for curves and lengths")
     elif asked.what == "beyond":
@@ -111,13 +112,33 @@ def draw_search(plots: Any, plan: SearchPlan, found: Sequence[tuple[Settings, Re
     return plots.draw_trials(points, min(points), plan.published)
 
 
-def _curves(paths: Sequence[Path]) -> dict[str, Curve]:
-    """Learning curves by name. Names leave out the settings that all curves share."""
-    found = [curve for path in paths for curve in _read_curves(path)]
-    if len(found) > MANY:
-        raise ConfigError(f"{len(found)} curves; the limit is {MANY}")
-    names = _differences([name for name, _ in found])
-    return {name: curve for name, (_, curve) in zip(names, found, strict=True)}
+def _named(file: str) -> tuple[str, Path]:
+    """The parts of LEGEND=FILE; the name is empty if there is none."""
+    name, sign, path = file.partition("=")
+    return (name, Path(path)) if sign and not Path(file).exists() else ("", Path(file))
+
+
+def curves_of(files: Sequence[str]) -> dict[str, list[Curve]]:
+    """Learning curves by their name in the legend."""
+    named = map(_named, files)
+    found = [(name, *curve) for name, path in named for curve in _read_curves(path)]
+    curves: dict[str, list[Curve]] = {}
+    labels = _labels([(name, description) for name, description, _ in found])
+    for label, (*_, curve) in zip(labels, found, strict=True):
+        curves.setdefault(label, []).append(curve)
+    if len(curves) > MANY:
+        raise ConfigError(
+            f"{len(curves)} curves; the limit is {MANY}, but curves may share a name: LEGEND=FILE"
+        )
+    return curves
+
+
+def _labels(found: Sequence[tuple[str, str]]) -> list[str]:
+    """Names for a legend, from names and descriptions. A description stands in for an empty name
+    and leaves out the settings that all such descriptions share.
+    """
+    short = iter(_differences([description for name, description in found if not name]))
+    return [name or next(short) for name, _ in found]
 
 
 def _differences(names: Sequence[str]) -> list[str]:
@@ -125,7 +146,7 @@ def _differences(names: Sequence[str]) -> list[str]:
 
     A name is a path, or SPLIT, MODEL, SETTING, SETTING ….
     """
-    if len(names) == 1:
+    if len(names) <= 1:
         return list(names)
     parts = [name.split(", ") for name in names]
     shared = set.intersection(*map(set, parts))
@@ -178,10 +199,12 @@ def _found(experiment: Experiment, asked: argparse.Namespace) -> dict[str, dict[
     return found
 
 
-def _lengths(paths: Sequence[Path]) -> dict[str, dict[int, tuple[int, int]]]:
-    """Right and all pairs by target length; records that differ in the seed alone are summed."""
-    found: dict[str, dict[int, tuple[int, int]]] = {}
-    for path in paths:
+def lengths_of(files: Sequence[str]) -> dict[str, dict[int, tuple[int, int]]]:
+    """Right and all pairs by target length. Records are summed if they have the same name in the
+    legend, or no name and settings that differ in the seed alone.
+    """
+    found: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+    for given, path in map(_named, files):
         if not (records := read_records(path)):
             raise RunError(f"{path}: no such record")
         for name, record in records.items():
@@ -194,11 +217,11 @@ def _lengths(paths: Sequence[Path]) -> dict[str, dict[int, tuple[int, int]]]:
                 system = Job.of_record(record).description.rpartition(", ")[0]
             except (AttributeError, KeyError, TypeError, ValueError, EquitransError) as error:
                 raise RunError(f"{name} is damaged: {error!r}") from None
-            counts = found.setdefault(system, {})
+            counts = found.setdefault((given, "" if given else system), {})
             for length, (right, pairs) in lengths.items():
                 known = counts.get(length, (0, 0))
                 counts[length] = (known[0] + right, known[1] + pairs)
-    return dict(zip(_differences(list(found)), found.values(), strict=True))
+    return dict(zip(_labels(list(found)), found.values(), strict=True))
 
 
 def _draw_seeds(plots: Any, experiment: Experiment, asked: argparse.Namespace) -> Any:
