@@ -46,9 +46,9 @@ def make_table(experiment: Experiment, records: Records, *, official: bool) -> s
     parts = [f"## {experiment.title}"]
     parts.append(markdown(["system", *map(title, experiment.splits)], lines))
     watched = [
-        [name, str(record["seed"]), _summary([record]), _orbit_sizes(record["orbits"])]
+        [name, str(record["seed"]), f"{figure:.2f}", _orbit_sizes(record["orbits"])]
         for (name, _), cell in found.items()
-        for record in cell
+        for record, figure in zip(cell, figures(cell), strict=True)
         if "orbits" in record
     ]
     if watched:
