@@ -87,10 +87,10 @@ def test_pictures_that_cannot_be_drawn_are_refused(tmp_path):
     record = tiny_record()
     (tmp_path / "r.json").write_text(json.dumps(record))
     with pytest.raises(ConfigError, match="11 curves; the limit is 10"):
-        plot._curves([tmp_path / "r.json"] * (plot.MANY + 1))
+        plot.curves_of([f"{n}={tmp_path}/r.json" for n in range(plot.MANY + 1)])
     (tmp_path / "r.json").write_text(json.dumps(record | {"seed": -1}))
     with pytest.raises(RunError, match=r"r\.json is damaged"):
-        plot._curves([tmp_path / "r.json"])
+        plot.curves_of([f"{tmp_path}/r.json"])
 
 
 def test_the_doctor_knows_a_source_tree_and_a_torch_that_cannot_be_loaded(run, monkeypatch):
