@@ -3,11 +3,12 @@
     python bench/repeats.py --version 0.3.0 --out records/studies/repeats.jsonl
     python bench/repeats.py --before avx2 --records default --out records/studies/rounding.jsonl
     python bench/repeats.py --show records/studies/repeats.jsonl
+    python bench/repeats.py --show records/studies/starts-again.jsonl --seeds
 
 The first line compares the records of an earlier version, which git has, with those of today; the
 second those of two folders. Two versions that train the same weights on a CPU (bench/versions.py)
 can differ on a GPU or on another CPU, as two trainings of one version may. The table shows how far
-the test figure of a seed moves, and the mean over the seeds of a cell.
+the test figure of a seed moves, and the mean over the seeds of a cell; with --seeds, all figures.
 """
 
 import argparse
@@ -36,10 +37,12 @@ def main() -> None:
     parser.add_argument("--records", type=Path, default=HERE / "records")
     parser.add_argument("--out", type=Path, help="JSONL file for the compared figures")
     parser.add_argument("--show", type=Path, help="print the table of a JSONL file")
+    parser.add_argument("--seeds", action="store_true", help="print every figure of every cell")
     args = parser.parse_args()
+    shown = every_seed if args.seeds else table
     if args.show:
         rows = [json.loads(line) for line in args.show.read_text(encoding="utf-8").splitlines()]
-        print(table(rows))
+        print(shown(rows))
         return
     if bool(args.before) == bool(args.version):
         parser.error("give --before DIR, --version VERSION or --show FILE")
@@ -49,7 +52,7 @@ def main() -> None:
     ]
     if args.out:
         args.out.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    print(table([json.loads(line) for line in lines]))
+    print(shown([json.loads(line) for line in lines]))
 
 
 def of_folder(folder: Path) -> dict[str, Record]:
@@ -134,6 +137,24 @@ def table(rows: list[dict[str, Any]]) -> str:
         )
     head = ["split", "marginal", "trainings", "median difference", "largest of a mean"]
     return markdown([*head, f"over {LARGE}", "the largest"], lines)
+
+
+def every_seed(rows: list[dict[str, Any]]) -> str:
+    """A Markdown table with two lines per cell: the figures of all seeds, first and again."""
+    lines = []
+    for cell in _cells(rows):
+        cell.sort(key=lambda row: row["seed"])
+        for time in ("before", "after"):
+            device, *others = dict.fromkeys(row[time]["device"] for row in cell)
+            lines.append(
+                [
+                    title(cell[0]["split"]),
+                    " and ".join([device, *others]),
+                    f"{cell[0]['seed']}–{cell[-1]['seed']}",
+                    " ".join(f"{100 * row[time]['exact_match']:.1f}" for row in cell),
+                ]
+            )
+    return markdown(["split", "machine", "seeds", "exact match, %"], lines)
 
 
 def _moved(row: dict[str, Any]) -> float:
