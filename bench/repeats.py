@@ -19,6 +19,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from report import percent
+
 from equitrans.experiments import Record, read_records, title
 from equitrans.experiments.tables import markdown
 
@@ -151,7 +153,7 @@ def every_seed(rows: list[dict[str, Any]]) -> str:
                     title(cell[0]["split"]),
                     " and ".join([device, *others]),
                     f"{cell[0]['seed']}–{cell[-1]['seed']}",
-                    " ".join(f"{100 * row[time]['exact_match']:.1f}" for row in cell),
+                    " ".join(percent(100 * row[time]["exact_match"]) for row in cell),
                 ]
             )
     return markdown(["split", "machine", "seeds", "exact match, %"], lines)

@@ -206,8 +206,16 @@ def line(name: str, updates: int, values: list[float], losses: list[float]) -> l
 
 
 def listed(values: list[float]) -> str:
-    # nothing below 100 is shown as 100.0
-    return " ".join(f"{v if v == 100 else min(v, 99.9):.1f}" for v in sorted(values))
+    return " ".join(map(percent, sorted(values)))
+
+
+def percent(value: float) -> str:
+    """A percentage with one decimal; nothing below 100 is shown as 100.0.
+
+    >>> percent(100), percent(99.99)
+    ('100.0', '99.9')
+    """
+    return f"{value if value == 100 else min(value, 99.9):.1f}"
 
 
 def restarts() -> str:

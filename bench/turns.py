@@ -15,8 +15,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import fmean
+from statistics import correlation, fmean
 from typing import Any
+
+from report import percent, ranks
 
 from equitrans import __version__
 from equitrans.data import Pair, load_split
@@ -125,18 +127,22 @@ def tables(rows: list[dict[str, Any]]) -> str:
             for row in group:
                 sums.update(row["commands"][kind])
             errors.append([name, kind, *(str(sums[c]) for c in ("commands", "wrong", "turns"))])
+        wrong = [1 - row["exact_match"] for row in group]
+        turned = [row["from_other_part"] for row in group]
         shares.append(
             [
                 name,
                 " ".join(str(row["seed"]) for row in group),
-                " ".join(f"{100 * row['exact_match']:.1f}" for row in group),
+                " ".join(percent(100 * row["exact_match"]) for row in group),
                 " ".join(f"{100 * row['from_other_part']:.1f}" for row in group),
+                f"{correlation(ranks(wrong), ranks(turned)):.2f}" if any(wrong) else "",
             ]
         )
     head = ["settings", "test commands with", "commands", "wrong", "wrong in turns only"]
     parts = [markdown(head, errors)]
     head = ["settings", "seeds", "exact match, %", "turns from the other part, %"]
-    return "\n\n".join([*parts, markdown(head, shares)])
+    parts.append(markdown([*head, "rank correlation of errors and such turns"], shares))
+    return "\n\n".join(parts)
 
 
 def name_of(row: dict[str, Any]) -> str:
