@@ -201,8 +201,8 @@ def differences() -> str:
 
 def line(name: str, updates: int, values: list[float], losses: list[float]) -> list[str]:
     spread = f" ± {stdev(values):.1f}" if len(values) > 1 else ""
-    ends = f"{min(losses):.2g} to {max(losses):.2g}" if losses else ""
-    return [name, f"{updates:,}", f"{fmean(values):.1f}{spread}", listed(values), ends]
+    ends = dict.fromkeys(f"{loss:.2g}" for loss in (min(losses), max(losses))) if losses else ()
+    return [name, f"{updates:,}", f"{fmean(values):.1f}{spread}", listed(values), " to ".join(ends)]
 
 
 def listed(values: list[float]) -> str:
