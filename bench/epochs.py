@@ -1,6 +1,7 @@
-"""How much the test figure of a training depends on the epoch that is chosen.
+r"""How much the test figure of a training depends on the epoch that is chosen.
 
-    equitrans train --split around_right --recipe russin --out runs/0 &
+    equitrans train --split around_right --recipe russin --training.batch 1 \
+        --training.updates 200000 --training.schedule constant --training.clip null --out runs/0 &
     python bench/epochs.py --keep runs/0
     python bench/epochs.py runs/0 --out records/studies/russin-epochs.jsonl
     python bench/epochs.py --show records/studies/russin-epochs.jsonl
@@ -10,7 +11,6 @@ those of every epoch into runs/0.kept while the run trains. The second call test
 are on the official test set. This describes a training; no choice of settings may use it.
 """
 
-import argparse
 import json
 import shutil
 import time
@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from report import percent
+from studies import arguments, origin, print_study
 from torch import Tensor
 
-from equitrans import __version__
 from equitrans.data import load_split
-from equitrans.experiments import commit, title
+from equitrans.experiments import title
 from equitrans.experiments.tables import markdown
 from equitrans.training import Run, Trained
 from equitrans.training.tensors import part, read_header, read_tensors
@@ -34,24 +34,13 @@ WAIT = 5.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("runs", nargs="*", type=Path, help="finished runs of a split of SCAN")
+    parser = arguments(__doc__, runs="finished runs of a split of SCAN")
     parser.add_argument("--keep", type=Path, help="a run that trains; copy each of its epochs")
-    parser.add_argument("--out", type=Path, help="JSONL file for the figures")
-    parser.add_argument("--show", type=Path, help="print the table of a JSONL file")
     asked = parser.parse_args()
     if asked.keep:
         keep(asked.keep)
-        return
-    if asked.show:
-        rows = [json.loads(line) for line in asked.show.read_text(encoding="utf-8").splitlines()]
     else:
-        rows = [measured(path) for path in asked.runs]
-    if asked.out:
-        asked.out.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    print(table(rows))
+        print_study(asked, measured, table)
 
 
 def keep(run: Path) -> None:
@@ -87,13 +76,7 @@ def measured(path: Path) -> dict[str, Any]:
             }
         )
         print(f"{path}: epoch {number}: {percent(100 * exact_match)}", flush=True)
-    return {
-        "settings": {k: v for k, v in config.settings.items() if k not in ("seed", "scan_dir")},
-        "seed": config.seed,
-        "best": best_of(log),
-        "epochs": epochs,
-        "version": {"equitrans": __version__, "commit": commit()},
-    }
+    return origin(config) | {"best": best_of(log), "epochs": epochs}
 
 
 def epochs_of(run: Path) -> list[dict[str, Any]]:

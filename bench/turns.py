@@ -10,8 +10,6 @@ those of them in which only turns are wrong. The second has the share of turns t
 direction of the other part: the mean of p(a | x, y) over training pairs with two ``around left``.
 """
 
-import argparse
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,11 +17,10 @@ from statistics import correlation, fmean
 from typing import Any
 
 from report import percent, ranks
+from studies import arguments, origin, print_study
 
-from equitrans import __version__
 from equitrans.data import Pair, load_split
 from equitrans.data.scan import interpret
-from equitrans.experiments import commit
 from equitrans.experiments.tables import markdown
 from equitrans.training import Run, Trained
 
@@ -38,20 +35,8 @@ KINDS = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("runs", nargs="*", type=Path, help="finished runs of Around Right")
-    parser.add_argument("--out", type=Path, help="JSONL file for the figures")
-    parser.add_argument("--show", type=Path, help="print the tables of a JSONL file")
-    asked = parser.parse_args()
-    if asked.show:
-        rows = [json.loads(line) for line in asked.show.read_text(encoding="utf-8").splitlines()]
-    else:
-        rows = [measured(path) for path in asked.runs]
-    if asked.out:
-        asked.out.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    print(tables(rows))
+    asked = arguments(__doc__, runs="finished runs of Around Right").parse_args()
+    print_study(asked, measured, tables)
 
 
 def measured(path: Path) -> dict[str, Any]:
@@ -69,14 +54,11 @@ def measured(path: Path) -> dict[str, Any]:
             counts["wrong"] += 1
             counts["turns"] += without_directions(found) == without_directions(pair.target)
     twice = [pair for pair in split.train if pair.source.count("around") == 2]
-    return {
-        "settings": {k: v for k, v in config.settings.items() if k not in ("seed", "scan_dir")},
-        "seed": config.seed,
+    return origin(config) | {
         "exact_match": report.exact_match,
         "commands": commands,
         "pairs": len(twice),
         "from_other_part": fmean(share for pair in twice for share in from_other(trained, pair)),
-        "version": {"equitrans": __version__, "commit": commit()},
     }
 
 
