@@ -7,28 +7,27 @@ r"""How much the test figure of a training depends on the epoch that is chosen.
     python bench/epochs.py --show records/studies/russin-epochs.jsonl
 
 A run keeps the weights of two epochs: the best by validation loss, and the last. --keep copies
-those of every epoch into runs/0.kept while the run trains. The second call tests all weights there
-are on the official test set. This describes a training; no choice of settings may use it.
+those of every epoch into runs/0.kept while the run trains, if an epoch takes some seconds. The
+second call tests all weights there are on the official test set. This describes a training; no
+choice of settings may use it.
 """
 
 import json
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from report import percent
 from studies import arguments, origin, print_study
-from torch import Tensor
 
 from equitrans.data import load_split
 from equitrans.experiments import title
 from equitrans.experiments.tables import markdown
 from equitrans.training import Run, Trained
+from equitrans.training.runs import STATE
 from equitrans.training.tensors import part, read_header, read_tensors
 
-STATE, LOG, BEST = "state.safetensors", "epochs.jsonl", "model.safetensors"
 WAIT = 5.0
 """Seconds between two looks at a run."""
 
@@ -43,30 +42,33 @@ def main() -> None:
         print_study(asked, measured, table)
 
 
-def keep(run: Path) -> None:
+def keep(path: Path) -> None:
     """Copy the state of a run after each epoch, until it has ended."""
-    kept = run.with_name(f"{run.name}.kept")
+    run, kept = Run.open(path), kept_by(path)
     kept.mkdir(exist_ok=True)
     copy = kept / "new"
     ended = False
     while not ended:
-        ended = Run.open(run).is_finished
-        if (run / STATE).exists():
-            shutil.copyfile(run / STATE, copy)
-            copy.replace(kept / f"{number_of(copy)}.safetensors")
+        ended = run.is_finished
+        if run.has_checkpoint and not file_of(kept, path / STATE).exists():
+            shutil.copyfile(path / STATE, copy)  # it may be of a later epoch by now
+            copy.replace(file_of(kept, copy))
         time.sleep(WAIT)
 
 
 def measured(path: Path) -> dict[str, Any]:
     """The test figures of all epochs whose weights there are."""
-    config, trained, log = Run.open(path).config, Trained.load(path), epochs_of(path)
-    if config.data.split is None:
-        raise SystemExit(f"{path} is a run on a file of its own; expected a split of SCAN")
-    test = load_split(config.data.split).test
-    epochs: list[dict[str, Any]] = []
-    found = dict(weights_of(path, log))
-    for number in sorted(found):
-        trained.model.load_state_dict(found[number])
+    run, trained = Run.open(path), Trained.load(path)
+    split, best, log = run.config.data.split, run.figures().best_epoch, run.epochs()
+    if split is None or best is None:
+        raise SystemExit(f"{path}: expected a finished run on a split of SCAN, with epochs")
+    test = load_split(split).test
+    # a state has the weights of the best epoch, too; a kept file has its own epoch only
+    found = {best: (path / STATE, "best."), len(log): (path / STATE, "model.")}
+    found |= {int(file.stem): (file, "model.") for file in kept_by(path).glob("*.safetensors")}
+    epochs = []
+    for number, (file, prefix) in sorted(found.items()):
+        trained.model.load_state_dict(part(read_tensors(file), prefix))
         epoch, exact_match = log[number - 1], trained.evaluate(test, width=1).exact_match
         epochs.append(
             {
@@ -76,34 +78,18 @@ def measured(path: Path) -> dict[str, Any]:
             }
         )
         print(f"{path}: epoch {number}: {percent(100 * exact_match)}", flush=True)
-    return origin(config) | {"best": best_of(log), "epochs": epochs}
+    return origin(run.config) | {"best": best, "epochs": epochs}
 
 
-def epochs_of(run: Path) -> list[dict[str, Any]]:
-    """The lines of a run's log."""
-    log = run / LOG
-    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+def kept_by(run: Path) -> Path:
+    """The folder of the states that are kept."""
+    return run.with_name(f"{run.name}.kept")
 
 
-def number_of(state: Path) -> int:
-    """The epoch of a state."""
-    return int(json.loads(read_header(state).metadata["counters"])["epoch"])
-
-
-def best_of(log: list[dict[str, Any]]) -> int:
-    """The number of the epoch that the validation loss chooses."""
-    return int(max(epoch["number"] for epoch in log if epoch["is_best"]))
-
-
-def weights_of(run: Path, log: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Tensor]]]:
-    """The epochs whose weights there are: those kept, the best, and the last; each once."""
-    states = {
-        int(file.stem): file for file in run.with_name(f"{run.name}.kept").glob("*.safetensors")
-    }
-    for number, file in (states | {len(log): run / STATE}).items():
-        yield number, part(read_tensors(file), "model.")
-    if (best := best_of(log)) not in states and best != len(log):
-        yield best, read_tensors(run / BEST)
+def file_of(kept: Path, state: Path) -> Path:
+    """The file for a state, by its epoch."""
+    counters = json.loads(read_header(state).metadata["counters"])
+    return kept / f"{counters['epoch']}.safetensors"
 
 
 def table(rows: list[dict[str, Any]]) -> str:
